@@ -1,0 +1,63 @@
+/* once.c -- see once.h. */
+#define _GNU_SOURCE
+#include "once.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static uint64_t self(void)
+{
+    return (uint64_t)getpid() << 32 | (uint64_t)syscall(SYS_gettid);
+}
+
+bool once_begin(struct once *once, bool *done)
+{
+    *done = once_is_done(once);
+    if (*done)
+        return false;
+    const uint64_t me = self();
+    for (;;) {
+        int state = ONCE_NEW;
+        if (__atomic_compare_exchange_n(&once->state, &state, ONCE_RUNNING, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_ACQUIRE)) {
+            __atomic_store_n(&once->owner, me, __ATOMIC_RELAXED);
+            return true;
+        }
+        if (state == ONCE_DONE) {
+            *done = true;
+            return false;
+        }
+        uint64_t owner = __atomic_load_n(&once->owner, __ATOMIC_RELAXED);
+        if (owner == me)
+            return false;
+        if (owner && owner >> 32 != me >> 32 &&
+            __atomic_compare_exchange_n(&once->owner, &owner, me, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return true; /* the runner stayed behind in the parent */
+        sched_yield();
+    }
+}
+
+void once_done(struct once *once)
+{
+    __atomic_store_n(&once->owner, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&once->state, ONCE_DONE, __ATOMIC_RELEASE);
+}
+
+void once_undo(struct once *once)
+{
+    __atomic_store_n(&once->owner, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&once->state, ONCE_NEW, __ATOMIC_RELEASE);
+}
+
+void short_lock_take(struct short_lock *lock)
+{
+    while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+void short_lock_drop(struct short_lock *lock)
+{
+    __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}

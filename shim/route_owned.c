@@ -1,0 +1,96 @@
+/* route_owned.c -- dlsym and dlvsym for the names in hooks.def.
+ *
+ * Knows: the search rules of dlsym, and that only a function that *is* the real library's is
+ * replaced: another library's function of that name (a stub, a translation layer, a program's own) is
+ * left alone. Must not know: what a hook does.
+ */
+#include "driver.h"
+#include "hooks.h"
+#include "objects.h"
+#include "posture.h"
+#include "route.h"
+
+#include <dlfcn.h>
+
+static bool library_open(enum hook_library library)
+{
+    return library == HOOK_OF_NVML ? nvml_open(false) : driver_open(false);
+}
+
+/* What a caller gets for a function of the real library: the hook where a rule needs it. */
+static void *replaced(int row, void *original)
+{
+    struct hook_info info;
+    hook_describe(row, &info);
+    return original && posture_needs(info.when) ? info.hook : original;
+}
+
+/* The library that holds the caller, opened again, so that its own dependencies are searched too. */
+static void *in_scope_of(const struct link_map *caller, const char *name, const void *hook)
+{
+    const struct objects_libc *libc = objects_libc();
+    if (!caller || caller == objects_first() || !caller->l_name[0] || !libc->dlopen)
+        return NULL;
+    void *handle = libc->dlopen(caller->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle)
+        return NULL;
+    void *found = libc->dlsym(handle, name);
+    libc->dlclose(handle);
+    return found == hook ? NULL : found;
+}
+
+/* The definition that RTLD_DEFAULT or RTLD_NEXT would meet if we were not loaded, or NULL. */
+static void *without_us(void *handle, const char *name, const void *hook, const void *address)
+{
+    struct link_map *self = objects_self(), *caller = objects_holding(address);
+    struct link_map *from = objects_first();
+    void *found = NULL;
+    if (handle == RTLD_NEXT)
+        from = caller ? caller->l_next : NULL;
+    if (from && objects_is_before_self(from)) {
+        found = objects_search(from, self, name);
+        if (!found) /* the rest of the global scope, as the C library sees it from us */
+            found = objects_libc()->dlsym(RTLD_NEXT, name);
+    } else {
+        found = objects_search(from, NULL, name);
+    }
+    if (!found && handle == RTLD_DEFAULT)
+        found = in_scope_of(caller, name, hook);
+    return found;
+}
+
+static void *by_scope(int row, const struct hook_info *info, void *handle, const void *caller)
+{
+    void *found = without_us(handle, info->symbol, info->hook, caller);
+    if (info->library == HOOK_OF_RUNTIME)
+        return found;
+    bool open = library_open(info->library);
+    if (found && !(open && driver_row_at(found) >= 0))
+        return found; /* another library's */
+    if (!open) {
+        /* Sets dlerror to the symbol's name, as the C library would have. */
+        return objects_libc()->dlsym(RTLD_NEXT, info->symbol);
+    }
+    return replaced(row, driver_look_up(row));
+}
+
+struct route_step route_owned(int row, void *handle, const char *name, const char *version,
+                              const void *caller)
+{
+    const struct objects_libc *libc = objects_libc();
+    struct hook_info info;
+    hook_describe(row, &info);
+    void *found;
+    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
+        return (struct route_step){NULL, by_scope(row, &info, handle, caller)};
+    found = version ? (libc->dlvsym ? libc->dlvsym(handle, name, version) : NULL)
+                    : libc->dlsym(handle, name);
+    if (found == info.hook) /* the handle of the whole program, where we come first */
+        found = by_scope(row, &info, RTLD_DEFAULT, caller);
+    else if (found && info.library != HOOK_OF_RUNTIME && library_open(info.library)) {
+        int real_row = driver_row_at(found);
+        if (real_row >= 0)
+            found = replaced(real_row, found);
+    }
+    return (struct route_step){NULL, found};
+}
