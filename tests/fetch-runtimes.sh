@@ -1,0 +1,56 @@
+#!/bin/sh
+# Fetches NVIDIA's CUDA runtimes (PyPI wheels of the versions in runtimes.txt) into a cache outside the
+# tree, so that the tests and the example can run the real thing. Nothing of them is ever installed.
+#
+#     tests/fetch-runtimes.sh [PACKAGE ...]      only these; default: all of runtimes.txt
+#     tests/fetch-runtimes.sh --where            only prints the cache's folder
+#
+# Prints nothing when all are there; needs no network then. Exit status: 0, or 1 when one of them could
+# not be had (each is named on stderr with pip's reason). GPUSHIM_CACHE names another cache.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+cache=${GPUSHIM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/gpushim}/runtimes
+
+if [ "${1:-}" = --where ]; then
+    echo "$cache"
+    exit 0
+fi
+
+# fetch PACKAGE==VERSION: an unpacked wheel at $cache/PACKAGE-VERSION, which appears whole or not at all.
+fetch()
+{
+    target=$cache/$(echo "$1" | sed 's/==/-/')
+    [ ! -d "$target" ] || return 0
+    mkdir -p "$cache"
+    work=$(mktemp -d "$cache/.fetch.XXXXXX")
+    echo "Fetching $1" >&2
+    for attempt in 1 2 3; do
+        if python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
+               --retries 3 --dest "$work/wheel" "$1" >"$work/log" 2>&1 </dev/null; then
+            python3 -m zipfile -e "$work"/wheel/*.whl "$work/tree" || break
+            # Another run may have been faster; its tree is as good as ours.
+            mv -T "$work/tree" "$target" 2>/dev/null || [ -d "$target" ]
+            rm -rf "$work"
+            return 0
+        fi
+        [ "$attempt" = 3 ] || sleep $((attempt * 2))
+    done
+    echo "Could not fetch $1: $(grep -iv '^WARNING' "$work/log" | tail -n 1)" >&2
+    rm -rf "$work"
+    return 1
+}
+
+status=0
+for runtime in $(grep -v '^#' "$here/runtimes.txt"); do
+    wanted=${1:-}
+    if [ "$#" -gt 0 ]; then
+        wanted=""
+        for package in "$@"; do
+            [ "$package" != "${runtime%%==*}" ] || wanted=yes
+        done
+        [ -n "$wanted" ] || continue
+    fi
+    fetch "$runtime" || status=1
+done
+exit "$status"
