@@ -1,0 +1,361 @@
+/* runtime.c -- an ordinary program of the CUDA runtime API, and what it must meet.
+ *
+ * Linked against one of NVIDIA's own runtimes; ctest runs it on the simulated driver plainly, which shows
+ * that the double carries that runtime, and with the shim preloaded under runtime.conf, then with the
+ * argument "shim". It must not know how the shim works: only what a program and a person see.
+ */
+#define _GNU_SOURCE
+#include "simcuda.h"
+
+#include <cuda_runtime_api.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const size_t MIB = 1024 * 1024;
+static const size_t CAP = 64 * 1024 * 1024; /* runtime.conf */
+enum { GPUS = 4, GRANTED = 2, GRANULE_MIB = 2, CAP_GRANULES = 32 };
+static const int granted[GRANTED] = {3, 1}; /* runtime.conf: physical index of each ordinal */
+
+#define assert_cuda(call, expected)                                                                \
+    do {                                                                                           \
+        cudaError_t got_ = (call);                                                                 \
+        if (got_ != (expected))                                                                    \
+            fail_msg("%s: %d %s, expected %s", #call, (int)got_, cudaGetErrorString(got_),         \
+                     cudaGetErrorString(expected));                                                \
+    } while (0)
+#define assert_works(call) assert_cuda(call, cudaSuccess)
+
+/* What was written to standard error during a test. */
+static int saved_stderr;
+static FILE *captured;
+
+static int start_capture(void **state)
+{
+    (void)state;
+    captured = tmpfile();
+    saved_stderr = dup(STDERR_FILENO);
+    return captured && dup2(fileno(captured), STDERR_FILENO) >= 0 ? 0 : -1;
+}
+
+static int end_capture(void **state)
+{
+    (void)state;
+    dup2(saved_stderr, STDERR_FILENO);
+    close(saved_stderr);
+    fclose(captured);
+    return 0;
+}
+
+/* Standard error holds exactly this many lines; the last of them, from the shim, says `words`. */
+static void assert_said(size_t lines, const char *words)
+{
+    char text[4096] = "";
+    ssize_t length = pread(fileno(captured), text, sizeof text - 1, 0);
+    size_t count = 0;
+    for (ssize_t i = 0; i < length; i++)
+        count += text[i] == '\n';
+    if (count != lines)
+        fail_msg("%zu lines on standard error, expected %zu:\n%s", count, lines, text);
+    if (lines && (strncmp(text, "gpushim: ", 9) != 0 || !strstr(text, words)))
+        fail_msg("standard error lacks \"%s\":\n%s", words, text);
+}
+
+/* The referee: what the simulated driver itself holds for this process on a GPU, by PCI order. */
+static uint64_t live_bytes(int gpu)
+{
+    static uint64_t (*ask)(int gpu, int pid);
+    if (!ask) {
+        void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        assert_non_null(driver);
+        ask = (uint64_t(*)(int, int))(uintptr_t)dlsym(driver, "simcuda_live_bytes");
+        assert_non_null(ask);
+    }
+    return ask(gpu, SIMCUDA_THIS_PROCESS);
+}
+
+/* A simulated card's bus number says where it stands in PCI order (tests/simcuda/README.md). */
+static void assert_is_physical(int ordinal, int gpu)
+{
+    char id[32], expected[32];
+    snprintf(expected, sizeof expected, "0000:%02X:00.0", 4 + 2 * gpu);
+    assert_works(cudaDeviceGetPCIBusId(id, sizeof id, ordinal));
+    assert_string_equal(id, expected);
+}
+
+static void fresh(void)
+{
+    assert_works(cudaSetDevice(0));
+    assert_works(cudaDeviceReset());
+    cudaGetLastError();
+}
+
+/* --- plainly: the double carries the runtime ----------------------------------------------------- */
+
+static void sees_every_gpu(void **state)
+{
+    (void)state;
+    int count = 0;
+    assert_works(cudaGetDeviceCount(&count));
+    assert_int_equal(count, GPUS);
+    for (int i = 0; i < GPUS; i++) {
+        struct cudaDeviceProp properties;
+        assert_works(cudaGetDeviceProperties(&properties, i));
+        assert_true(properties.totalGlobalMem > 20ULL * 1024 * MIB);
+        assert_is_physical(i, i); /* CUDA_DEVICE_ORDER=PCI_BUS_ID, set by ctest */
+    }
+    assert_said(0, "");
+}
+
+static void carries_data(void **state)
+{
+    (void)state;
+    fresh();
+    char out[64] = "";
+    const char in[64] = "through the device and back";
+    void *memory = NULL;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    assert_works(cudaMalloc(&memory, sizeof in));
+    assert_works(cudaStreamCreate(&stream));
+    assert_works(cudaEventCreate(&event));
+    assert_works(cudaMemcpyAsync(memory, in, sizeof in, cudaMemcpyHostToDevice, stream));
+    assert_works(cudaEventRecord(event, stream));
+    assert_works(cudaStreamSynchronize(stream));
+    assert_works(cudaMemcpy(out, memory, sizeof out, cudaMemcpyDeviceToHost));
+    assert_string_equal(out, in);
+    assert_works(cudaEventDestroy(event));
+    assert_works(cudaStreamDestroy(stream));
+    assert_works(cudaFree(memory));
+    assert_said(0, "");
+}
+
+static void runs_out_only_where_the_card_ends(void **state)
+{
+    (void)state;
+    fresh();
+    size_t free_bytes, total;
+    void *memory = NULL;
+    assert_works(cudaMemGetInfo(&free_bytes, &total));
+    assert_true(free_bytes <= total && total > CAP);
+    assert_cuda(cudaMalloc(&memory, total + MIB), cudaErrorMemoryAllocation);
+    assert_works(cudaMalloc(&memory, 2 * CAP));
+    assert_works(cudaFree(memory));
+    assert_said(0, "");
+}
+
+static void refuses_an_ordinal_beyond_the_machine(void **state)
+{
+    (void)state;
+    assert_cuda(cudaSetDevice(GPUS), cudaErrorInvalidDevice);
+    assert_string_equal(cudaGetErrorString(cudaGetLastError()), "invalid device ordinal");
+    assert_said(0, "");
+}
+
+/* --- both: every way to take memory gives it back ------------------------------------------------- */
+
+static void gives_back_what_was_taken(void **state)
+{
+    (void)state;
+    fresh();
+    int ordinal = 0, gpu = *state ? granted[0] : 0;
+    void *linear = NULL, *pitched = NULL, *managed = NULL, *ordered = NULL;
+    size_t pitch = 0;
+    assert_works(cudaFree(NULL)); /* the context */
+    uint64_t before = live_bytes(gpu);
+
+    assert_works(cudaMalloc(&linear, 3 * MIB));
+    assert_true(live_bytes(gpu) >= before + 3 * MIB);
+    assert_works(cudaMallocPitch(&pitched, &pitch, 1000, 1024));
+    assert_true(pitch >= 1000);
+    assert_works(cudaMallocManaged(&managed, MIB, cudaMemAttachGlobal));
+    assert_works(cudaFree(managed));
+    assert_works(cudaFree(pitched));
+    assert_works(cudaFree(linear));
+    assert_int_equal(live_bytes(gpu), before);
+
+    assert_works(cudaMallocAsync(&ordered, 3 * MIB, NULL));
+    assert_true(live_bytes(gpu) >= before + 3 * MIB);
+    assert_works(cudaFreeAsync(ordered, NULL));
+    assert_works(cudaDeviceSynchronize());
+    cudaMemPool_t pool;
+    assert_works(cudaDeviceGetDefaultMemPool(&pool, ordinal));
+    assert_works(cudaMemPoolTrimTo(pool, 0));
+    assert_int_equal(live_bytes(gpu), before);
+    assert_said(0, "");
+}
+
+/* --- under the shim -------------------------------------------------------------------------------- */
+
+static void sees_the_granted_gpus_in_order(void **state)
+{
+    (void)state;
+    int count = 0;
+    assert_works(cudaGetDeviceCount(&count));
+    assert_int_equal(count, GRANTED);
+    for (int i = 0; i < GRANTED; i++) {
+        struct cudaDeviceProp properties;
+        assert_works(cudaGetDeviceProperties(&properties, i));
+        assert_int_equal(properties.totalGlobalMem, CAP);
+        assert_is_physical(i, granted[i]);
+    }
+    assert_said(0, "");
+}
+
+static void is_told_memory_within_the_cap(void **state)
+{
+    (void)state;
+    fresh();
+    size_t free_bytes, total, free_after;
+    void *memory = NULL;
+    assert_works(cudaMemGetInfo(&free_bytes, &total));
+    assert_int_equal(total, CAP);
+    assert_true(free_bytes <= CAP);
+    assert_works(cudaMalloc(&memory, 8 * MIB));
+    assert_works(cudaMemGetInfo(&free_after, &total));
+    assert_int_equal(free_bytes - free_after, 8 * MIB);
+    assert_works(cudaFree(memory));
+    assert_said(0, "");
+}
+
+/* First the line, which is written once a device; then exactness, which must hold in silence. */
+static void is_refused_beyond_the_cap_and_goes_on(void **state)
+{
+    (void)state;
+    fresh();
+    void *memory = NULL;
+    assert_cuda(cudaMalloc(&memory, CAP + 1), cudaErrorMemoryAllocation);
+    assert_null(memory);
+    assert_string_equal(cudaGetErrorString(cudaGetLastError()), "out of memory");
+    assert_works(cudaMalloc(&memory, CAP / 2));
+    assert_works(cudaFree(memory));
+    assert_cuda(cudaMalloc(&memory, 2 * CAP), cudaErrorMemoryAllocation);
+    assert_said(1, "64 MiB");
+}
+
+static void is_held_exactly_at_the_cap(void **state)
+{
+    (void)state;
+    for (int ordinal = 0; ordinal < GRANTED; ordinal++) {
+        void *memory[CAP_GRANULES] = {NULL}, *more = NULL;
+        int taken = 0;
+        assert_works(cudaSetDevice(ordinal));
+        assert_works(cudaDeviceReset());
+        assert_works(cudaFree(NULL));
+        uint64_t before = live_bytes(granted[ordinal]);
+        while (taken < CAP_GRANULES &&
+               cudaMalloc(&memory[taken], (size_t)GRANULE_MIB * MIB) == cudaSuccess)
+            taken++;
+        assert_int_equal(taken, CAP_GRANULES);
+        assert_int_equal(live_bytes(granted[ordinal]), before + CAP);
+        assert_cuda(cudaMalloc(&more, 1), cudaErrorMemoryAllocation);
+        assert_cuda(cudaMallocManaged(&more, MIB, cudaMemAttachGlobal), cudaErrorMemoryAllocation);
+        assert_cuda(cudaMallocAsync(&more, MIB, NULL), cudaErrorMemoryAllocation);
+        size_t pitch;
+        assert_cuda(cudaMallocPitch(&more, &pitch, 1024, 1024), cudaErrorMemoryAllocation);
+        assert_int_equal(live_bytes(granted[ordinal]), before + CAP);
+
+        assert_works(cudaFree(memory[0]));
+        assert_works(cudaMalloc(&memory[0], (size_t)GRANULE_MIB * MIB));
+        cudaGetLastError();
+        for (int i = 0; i < taken; i++)
+            assert_works(cudaFree(memory[i]));
+        assert_int_equal(live_bytes(granted[ordinal]), before);
+    }
+}
+
+static void is_refunded_by_a_reset(void **state)
+{
+    (void)state;
+    fresh();
+    for (int round = 0; round < 3; round++) {
+        void *memory = NULL;
+        assert_works(cudaMalloc(&memory, CAP));
+        assert_works(cudaDeviceReset());
+    }
+    assert_said(0, "");
+}
+
+/* A runtime linked statically has no cudaSetDevice that could be met by name: the driver's view alone
+ * protects, and nobody explains. */
+static void is_told_why_an_ordinal_is_not_there(void **state)
+{
+    (void)state;
+    Dl_info info;
+    assert_true(dladdr((void *)(uintptr_t)&cudaSetDevice, &info));
+    bool linked_statically = strstr(info.dli_fname, "runtime.") != NULL;
+    if (!linked_statically && !strstr(info.dli_fname, "libgpushim.so"))
+        fail_msg("cudaSetDevice is bound to %s", info.dli_fname);
+
+    assert_cuda(cudaSetDevice(GRANTED), cudaErrorInvalidDevice);
+    assert_cuda(cudaSetDevice(GRANTED), cudaErrorInvalidDevice);
+    assert_cuda(cudaSetDevice(0), cudaSuccess);
+    cudaGetLastError();
+    assert_said(linked_statically ? 0 : 1, "cudaSetDevice");
+    assert_string_equal(cudaGetErrorString(cudaErrorInvalidDevice), "invalid device ordinal");
+}
+
+static void leaves_the_error_to_be_read(void **state)
+{
+    (void)state;
+    cudaGetLastError();
+    assert_cuda(cudaSetDevice(GRANTED), cudaErrorInvalidDevice);
+    assert_cuda(cudaGetLastError(), cudaErrorInvalidDevice);
+    assert_cuda(cudaGetLastError(), cudaSuccess);
+}
+
+static void is_refused_peer_access(void **state)
+{
+    (void)state;
+    fresh();
+    int can = 1, value = 1;
+    assert_works(cudaDeviceCanAccessPeer(&can, 0, 1));
+    assert_int_equal(can, 0);
+    assert_works(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 1));
+    assert_int_equal(value, 0);
+    assert_said(0, "");
+    assert_cuda(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessUnsupported);
+    assert_cuda(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessUnsupported);
+    assert_said(1, "peer_access");
+    cudaGetLastError();
+}
+
+#define quiet(test) cmocka_unit_test_setup_teardown(test, start_capture, end_capture)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest plain[] = {
+        quiet(sees_every_gpu),
+        quiet(carries_data),
+        quiet(runs_out_only_where_the_card_ends),
+        quiet(refuses_an_ordinal_beyond_the_machine),
+        quiet(gives_back_what_was_taken),
+    };
+    static bool yes = true;
+    const struct CMUnitTest shim[] = {
+        quiet(sees_the_granted_gpus_in_order),
+        quiet(carries_data),
+        quiet(is_told_memory_within_the_cap),
+        quiet(is_refused_beyond_the_cap_and_goes_on),
+        quiet(is_held_exactly_at_the_cap),
+        {"gives_back_what_was_taken", gives_back_what_was_taken, start_capture, end_capture, &yes},
+        quiet(is_refunded_by_a_reset),
+        quiet(is_told_why_an_ordinal_is_not_there),
+        quiet(leaves_the_error_to_be_read),
+        quiet(is_refused_peer_access),
+    };
+    if (argc > 1 && strcmp(argv[1], "shim") == 0)
+        return cmocka_run_group_tests(shim, NULL, NULL);
+    return cmocka_run_group_tests(plain, NULL, NULL);
+}
