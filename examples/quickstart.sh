@@ -99,7 +99,7 @@ LD_LIBRARY_PATH=$library_path LD_PRELOAD="$PWD/build/libgpushim.so" GPUSHIM_CONF
 
 # --- Show -------------------------------------------------------------------------------------------
 width=${COLUMNS:-}
-[ -n "$width" ] || width=$(stty size 2>/dev/null </dev/tty | cut -d ' ' -f 2) || true
+[ -n "$width" ] || width=$({ stty size </dev/tty | cut -d " " -f 2; } 2>/dev/null) || true
 [ "${width:-0}" -gt 0 ] 2>/dev/null || width=80
 
 say "" "The policy:" ""
