@@ -27,7 +27,8 @@ static int list_gpus(void)
         const unsigned char *uuid = (const unsigned char *)gpu.uuid.bytes;
         printf("  %d  %-18.24s %6.1f GiB\n", i, gpu.name, (double)gpu.totalGlobalMem / GIB);
         printf("     %04x:%02x:%02x.0  GPU-%02x%02x%02x%02x-...\n", (unsigned)gpu.pciDomainID,
-               (unsigned)gpu.pciBusID, (unsigned)gpu.pciDeviceID, uuid[0], uuid[1], uuid[2], uuid[3]);
+               (unsigned)gpu.pciBusID, (unsigned)gpu.pciDeviceID, uuid[0], uuid[1], uuid[2],
+               uuid[3]);
     }
     return count;
 }
@@ -75,7 +76,8 @@ static void link_gpus(int count)
             cudaError_t error = cudaSetDevice(i);
             if (error == cudaSuccess)
                 error = cudaDeviceEnablePeerAccess(j, 0);
-            printf("  GPU %d to %d: %s\n", i, j, error == cudaSuccess ? "on" : cudaGetErrorString(error));
+            printf("  GPU %d to %d: %s\n", i, j,
+                   error == cudaSuccess ? "on" : cudaGetErrorString(error));
             return;
         }
     }

@@ -35,10 +35,22 @@ static int current = -1; /* ordinal with a current context */
 static cudaError_t load(void)
 {
     static const char *const names[] = {
-        "cuInit",          "cuGetErrorString",     "cuDeviceGetCount",         "cuDeviceGet",
-        "cuDeviceGetName", "cuDeviceGetUuid",      "cuDeviceTotalMem_v2",      "cuDeviceGetAttribute",
-        "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemGetInfo_v2",      "cuMemAlloc_v2",
-        "cuMemsetD8_v2",   "cuMemFree_v2",         "cuDeviceCanAccessPeer",    "cuCtxEnablePeerAccess",
+        "cuInit",
+        "cuGetErrorString",
+        "cuDeviceGetCount",
+        "cuDeviceGet",
+        "cuDeviceGetName",
+        "cuDeviceGetUuid",
+        "cuDeviceTotalMem_v2",
+        "cuDeviceGetAttribute",
+        "cuDevicePrimaryCtxRetain",
+        "cuCtxSetCurrent",
+        "cuMemGetInfo_v2",
+        "cuMemAlloc_v2",
+        "cuMemsetD8_v2",
+        "cuMemFree_v2",
+        "cuDeviceCanAccessPeer",
+        "cuCtxEnablePeerAccess",
     };
     static int loaded;
     void *slots[sizeof names / sizeof names[0]];
@@ -73,10 +85,7 @@ static cudaError_t select_context(int ordinal)
     return (cudaError_t)error;
 }
 
-static cudaError_t some_context(void)
-{
-    return current >= 0 ? cudaSuccess : select_context(0);
-}
+static cudaError_t some_context(void) { return current >= 0 ? cudaSuccess : select_context(0); }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
@@ -86,10 +95,7 @@ const char *cudaGetErrorString(cudaError_t error)
     return cu.error_string && cu.error_string((int)error, &text) == 0 ? text : "no CUDA driver";
 }
 
-cudaError_t cudaGetLastError(void)
-{
-    return cudaSuccess;
-}
+cudaError_t cudaGetLastError(void) { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
@@ -117,10 +123,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int ordin
     return (cudaError_t)error;
 }
 
-cudaError_t cudaSetDevice(int ordinal)
-{
-    return select_context(ordinal);
-}
+cudaError_t cudaSetDevice(int ordinal) { return select_context(ordinal); }
 
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 {
@@ -144,10 +147,7 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
     return (cudaError_t)cu.set((uintptr_t)memory, (unsigned char)value, bytes);
 }
 
-cudaError_t cudaFree(void *memory)
-{
-    return (cudaError_t)cu.release((uintptr_t)memory);
-}
+cudaError_t cudaFree(void *memory) { return (cudaError_t)cu.release((uintptr_t)memory); }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int ordinal, int peer)
 {

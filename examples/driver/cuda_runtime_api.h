@@ -1,5 +1,5 @@
-/* cuda_runtime_api.h -- the few functions of the CUDA runtime API that tour.c uses, for machines where
- * no CUDA runtime can be had. tour_driver.c makes them of the driver API. */
+/* cuda_runtime_api.h -- the few functions of the CUDA runtime API that tour.c uses, for machines
+ * where no CUDA runtime can be had. tour_driver.c makes them of the driver API. */
 #ifndef TOUR_CUDA_RUNTIME_API_H
 #define TOUR_CUDA_RUNTIME_API_H
 

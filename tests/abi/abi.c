@@ -1,5 +1,5 @@
-/* abi.c -- the rows of abi.def (nvml.def), as numbers. Compiled once with our header and once with the official one;
- * main.c compares. */
+/* abi.c -- the rows of abi.def (nvml.def), as numbers. Compiled once with our header and once with
+ * the official one; main.c compares. */
 #include "abi.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* main.c -- are our header and the official one of one mind? Prints each difference; exit status 1 if any. */
+/* main.c -- are our header and the official one of one mind? Prints each difference; exit status 1
+ * if any. */
 #include "abi.h"
 
 #include <stdio.h>

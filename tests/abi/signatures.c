@@ -1,5 +1,5 @@
-/* signatures.c -- declares every function of hooks.def again, after an official header: the compiler says where
- * the two disagree. Compiled, never run. */
+/* signatures.c -- declares every function of hooks.def again, after an official header: the
+ * compiler says where the two disagree. Compiled, never run. */
 #ifdef ABI_NVML
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
@@ -26,7 +26,8 @@ typedef int CUatomicOperation;
 #endif
 #endif
 
-/* A header of CUDA 13 or NVML of its time knows every function; there a row that it does not declare is an error. */
+/* A header of CUDA 13 or NVML of its time knows every function; there a row that it does not
+ * declare is an error. */
 #if defined(ABI_NVML) || CUDA_VERSION >= 13000
 #define IS_DECLARED(symbol) extern __typeof__(symbol) symbol;
 #else
@@ -37,12 +38,15 @@ typedef int CUatomicOperation;
 #define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)
 #define DRIVER_CALL(symbol, parameters)
 #define RUNTIME_HOOK(symbol, parameters, arguments)
-#define NVML_HOOK(symbol, when, parameters, arguments) IS_DECLARED(symbol) nvmlReturn_t symbol parameters;
+#define NVML_HOOK(symbol, when, parameters, arguments)                                             \
+    IS_DECLARED(symbol) nvmlReturn_t symbol parameters;
 #define NVML_CALL(symbol, parameters) IS_DECLARED(symbol) nvmlReturn_t symbol parameters;
 #else
-#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments) IS_DECLARED(symbol) CUresult symbol parameters;
+#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)                    \
+    IS_DECLARED(symbol) CUresult symbol parameters;
 #define DRIVER_CALL(symbol, parameters) IS_DECLARED(symbol) CUresult symbol parameters;
-#define RUNTIME_HOOK(symbol, parameters, arguments) IS_DECLARED(symbol) cudaError_t symbol parameters;
+#define RUNTIME_HOOK(symbol, parameters, arguments)                                                \
+    IS_DECLARED(symbol) cudaError_t symbol parameters;
 #define NVML_HOOK(symbol, when, parameters, arguments)
 #define NVML_CALL(symbol, parameters)
 #endif

@@ -1,8 +1,9 @@
 /* runtime.c -- an ordinary program of the CUDA runtime API, and what it must meet.
  *
- * Linked against one of NVIDIA's own runtimes; ctest runs it on the simulated driver plainly, which shows
- * that the double carries that runtime, and with the shim preloaded under runtime.conf, then with the
- * argument "shim". It must not know how the shim works: only what a program and a person see.
+ * Linked against one of NVIDIA's own runtimes; ctest runs it on the simulated driver plainly, which
+ * shows that the double carries that runtime, and with the shim preloaded under runtime.conf, then
+ * with the argument "shim". It must not know how the shim works: only what a program and a person
+ * see.
  */
 #define _GNU_SOURCE
 #include "simcuda.h"
@@ -101,7 +102,8 @@ static void fresh(void)
     cudaGetLastError();
 }
 
-/* --- plainly: the double carries the runtime ----------------------------------------------------- */
+/* --- plainly: the double carries the runtime -----------------------------------------------------
+ */
 
 static void sees_every_gpu(void **state)
 {
@@ -163,7 +165,8 @@ static void refuses_an_ordinal_beyond_the_machine(void **state)
     assert_said(0, "");
 }
 
-/* --- both: every way to take memory gives it back ------------------------------------------------- */
+/* --- both: every way to take memory gives it back
+ * ------------------------------------------------- */
 
 static void gives_back_what_was_taken(void **state)
 {
@@ -196,7 +199,8 @@ static void gives_back_what_was_taken(void **state)
     assert_said(0, "");
 }
 
-/* --- under the shim -------------------------------------------------------------------------------- */
+/* --- under the shim
+ * -------------------------------------------------------------------------------- */
 
 static void sees_the_granted_gpus_in_order(void **state)
 {
@@ -287,8 +291,8 @@ static void is_refunded_by_a_reset(void **state)
     assert_said(0, "");
 }
 
-/* A runtime linked statically has no cudaSetDevice that could be met by name: the driver's view alone
- * protects, and nobody explains. */
+/* A runtime linked statically has no cudaSetDevice that could be met by name: the driver's view
+ * alone protects, and nobody explains. */
 static void is_told_why_an_ordinal_is_not_there(void **state)
 {
     (void)state;

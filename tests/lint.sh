@@ -1,0 +1,51 @@
+#!/bin/sh
+# Reads the code instead of running it: clang-format (.clang-format), clang-tidy (.clang-tidy), cppcheck, and
+# shellcheck for the scripts, over what git tracks. Installs them if need be. Prints only what is wrong.
+#
+#     tests/lint.sh [format|tidy|cppcheck|scripts ...]      only these
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+cd "$here/.."
+. tests/packages.sh
+need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck git=git
+
+jobs=${GPUSHIM_JOBS:-$(nproc 2>/dev/null || echo 2)}
+status=0
+tracked() { git ls-files -z -- "$@"; }
+
+# Tables are laid out by hand: *.def is not formatted.
+format()
+{
+    tracked '*.c' '*.h' | xargs -0 -r clang-format --dry-run --Werror
+}
+
+tidy()
+{
+    [ -f build/compile_commands.json ] || cmake --preset default >/dev/null
+    tracked 'shim/*.c' 'policy/*.c' | xargs -0 -r -n 4 -P "$jobs" clang-tidy -p build --quiet 2>/dev/null
+}
+
+cppcheck_all()
+{
+    tracked 'shim/*.c' 'policy/*.c' | tr '\0' '\n' >build/cppcheck-files
+    cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+        --suppress=missingIncludeSystem -I shim -I policy -j "$jobs" --file-list=build/cppcheck-files
+}
+
+scripts()
+{
+    { tracked '*.sh'; printf '.ci/run\0'; } | xargs -0 shellcheck -x -S warning
+}
+
+[ "$#" -gt 0 ] || set -- format tidy cppcheck scripts
+for part in "$@"; do
+    case $part in
+    format) format ;;
+    tidy) tidy ;;
+    cppcheck) cppcheck_all ;;
+    scripts) scripts ;;
+    *) echo "lint.sh: no such part: $part" >&2; exit 2 ;;
+    esac || { echo "lint: $part has complaints" >&2; status=1; }
+done
+exit "$status"
