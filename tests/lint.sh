@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads the code instead of running it: clang-format (.clang-format), clang-tidy (.clang-tidy), cppcheck, and
-# shellcheck for the scripts, over what git tracks. Installs them if need be. Prints only what is wrong.
+# Reads the code instead of running it: clang-format (.clang-format), clang-tidy (.clang-tidy), cppcheck, and for
+# the scripts shellcheck, over what git tracks. Installs them if need be. Prints only what is wrong.
 #
 #     tests/lint.sh [format|tidy|cppcheck|scripts ...]      only these
 set -eu

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # packages.sh -- sourced by the scripts that need tools: looks for them, and installs what is missing.
 #
 # Knows: which Debian or Ubuntu package brings which tool. Must not know: what the tools are for.
