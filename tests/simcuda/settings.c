@@ -147,12 +147,13 @@ int settings_has_failures(void)
 
 int settings_failure(const char *symbol, uint64_t n)
 {
-    const char *item = find_item(settings.fail, symbol, ':');
+    size_t length = strlen(symbol);
 
-    for (; item; item = (item = strchr(item, ',')) ? find_item(item, symbol, ':') : NULL) {
+    for (const char *item = find_item(settings.fail, symbol, ':'); item;
+         item = find_item(item + length, symbol, ':')) {
         unsigned long which;
         int code;
-        if (sscanf(item + strlen(symbol), ":%lu:%d", &which, &code) == 2 && which == n)
+        if (sscanf(item + length, ":%lu:%d", &which, &code) == 2 && which == n)
             return code;
     }
     return 0;
