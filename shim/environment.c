@@ -1,5 +1,4 @@
 /* environment.c -- see environment.h. */
-#define _GNU_SOURCE
 #include "environment.h"
 
 #include <stdlib.h>

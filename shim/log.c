@@ -1,5 +1,4 @@
 /* log.c -- see log.h. */
-#define _GNU_SOURCE
 #include "log.h"
 
 #include <errno.h>

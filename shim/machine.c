@@ -1,5 +1,4 @@
 /* machine.c -- see machine.h. */
-#define _GNU_SOURCE
 #include "machine.h"
 #include "driver.h"
 #include "system_policy.h"

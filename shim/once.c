@@ -1,5 +1,4 @@
 /* once.c -- see once.h. */
-#define _GNU_SOURCE
 #include "once.h"
 
 #include <sched.h>

@@ -1,5 +1,4 @@
 /* posture.c -- see posture.h. */
-#define _GNU_SOURCE
 #include "posture.h"
 #include "log.h"
 #include "once.h"

@@ -1,5 +1,4 @@
 /* subject.c -- see subject.h. */
-#define _GNU_SOURCE
 #include "subject.h"
 #include "system_policy.h"
 

@@ -4,7 +4,6 @@
  * under a seccomp filter that allows only what ld.so itself calls, so the stat call is ld.so's own,
  * which differs between releases of glibc; a path that is not there costs the open alone.
  */
-#define _GNU_SOURCE
 #include "system_policy.h"
 #include "policy.h"
 

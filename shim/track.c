@@ -1,5 +1,4 @@
 /* track.c -- see track.h. */
-#define _GNU_SOURCE
 #include "track.h"
 
 #include <sys/mman.h>

@@ -1,0 +1,88 @@
+/* account.c -- see account.h. */
+#include "account.h"
+
+/* One cache line a device: threads on different devices do not meet. */
+static struct account {
+    uint64_t cap; /* bytes + 1; 0 is no cap, so that zeroed memory means "not capped" */
+    uint64_t held;
+    char padding[48];
+} accounts[ACCOUNT_DEVICES_MAX] __attribute__((aligned(64)));
+
+static bool is_device(int device)
+{
+    return device >= 0 && device < ACCOUNT_DEVICES_MAX;
+}
+
+void account_set_cap(int device, uint64_t cap_bytes)
+{
+    if (is_device(device))
+        __atomic_store_n(&accounts[device].cap, cap_bytes + 1, __ATOMIC_RELEASE);
+}
+
+uint64_t account_cap(int device)
+{
+    if (!is_device(device))
+        return ACCOUNT_NO_CAP;
+    return __atomic_load_n(&accounts[device].cap, __ATOMIC_RELAXED) - 1;
+}
+
+bool account_is_capped(int device)
+{
+    return account_cap(device) != ACCOUNT_NO_CAP;
+}
+
+uint64_t account_held(int device)
+{
+    return is_device(device) ? __atomic_load_n(&accounts[device].held, __ATOMIC_RELAXED) : 0;
+}
+
+bool account_charge(int device, uint64_t bytes)
+{
+    const uint64_t cap = account_cap(device);
+    if (!is_device(device))
+        return true;
+    uint64_t held = account_held(device);
+    do {
+        if (held > cap || bytes > cap - held)
+            return false;
+    } while (!__atomic_compare_exchange_n(&accounts[device].held, &held, held + bytes, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
+}
+
+void account_refund(int device, uint64_t bytes)
+{
+    if (is_device(device))
+        __atomic_fetch_sub(&accounts[device].held, bytes, __ATOMIC_RELAXED);
+}
+
+void account_correct(int device, uint64_t before, uint64_t after)
+{
+    if (is_device(device))
+        __atomic_fetch_add(&accounts[device].held, after - before, __ATOMIC_RELAXED);
+}
+
+uint64_t account_granule(uint64_t bytes)
+{
+    const uint64_t small = 512, large = (uint64_t)2 << 20, border = (uint64_t)1 << 20;
+    const uint64_t granule = bytes < border ? small : large;
+    if (bytes > UINT64_MAX - granule)
+        return UINT64_MAX - UINT64_MAX % granule;
+    return (bytes + granule - 1) / granule * granule;
+}
+
+void account_limit(int device, uint64_t *free, uint64_t *total)
+{
+    const uint64_t cap = account_cap(device), held = account_held(device);
+    const uint64_t left = held < cap ? cap - held : 0;
+    if (*total > cap)
+        *total = cap;
+    if (*free > left)
+        *free = left;
+}
+
+void account_forget(void)
+{
+    for (int device = 0; device < ACCOUNT_DEVICES_MAX; device++)
+        __atomic_store_n(&accounts[device].held, 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,122 @@
+/* hook.c -- see hook.h: the shared beginning of hooks, charges and refusals. */
+#include "hook.h"
+#include "driver.h"
+#include "fork.h"
+#include "log.h"
+#include "posture.h"
+#include "view.h"
+
+/* The posture's needs, with ENTERED set once the driver is open too: one load on the hot path. */
+static unsigned int entered;
+static const unsigned int ENTERED = 1U << 31;
+
+static enum hook_entry enter_first(unsigned int when)
+{
+    const struct posture_decision *decided = posture();
+    if (!driver_open(true))
+        return HOOK_ABSENT;
+    if (!decided)
+        return HOOK_FORWARD; /* a call that came back while this thread is deciding */
+    if (decided->posture != POSTURE_INERT)
+        fork_watch();
+    __atomic_store_n(&entered, decided->needs | ENTERED, __ATOMIC_RELEASE);
+    return decided->needs & when ? HOOK_ACT : HOOK_FORWARD;
+}
+
+enum hook_entry hook_enter(unsigned int when)
+{
+    const unsigned int needs = __atomic_load_n(&entered, __ATOMIC_ACQUIRE);
+    if (!(needs & ENTERED))
+        return enter_first(when);
+    return needs & when ? HOOK_ACT : HOOK_FORWARD;
+}
+
+int hook_current_device(void)
+{
+    CUdevice device;
+    if (!real.cuCtxGetDevice || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return NO_DEVICE;
+    return device;
+}
+
+uint64_t hook_current_context(void)
+{
+    CUcontext context = NULL;
+    if (!real.cuCtxGetCurrent || real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+        return 0;
+    return (uint64_t)(uintptr_t)context;
+}
+
+bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device, int other)
+{
+    if (!log_wants(POLICY_LOG_WARN) || !log_first_refusal(rule, call, device, other))
+        return false;
+    log_start(line);
+    text_add(line, call);
+    return true;
+}
+
+/* One line for a device, then silence: the call is not part of the kind. */
+static void log_over_cap(const char *call, int device, uint64_t bytes)
+{
+    struct text_line line;
+    if (!hook_start_refusal(&line, "memory", "", device, NO_DEVICE))
+        return;
+    text_add(&line, call);
+    text_add(&line, " of ");
+    text_add_size(&line, bytes);
+    text_add(&line, " on ");
+    view_add_device(&line, device);
+    text_add(&line, " refused, out of memory: this process holds ");
+    text_add_size(&line, account_held(device));
+    text_add(&line, " of the ");
+    text_add_size(&line, account_cap(device));
+    text_add(&line, " that ");
+    view_add_cap_rule(&line, device);
+    text_add(&line, " allows; free memory, use less, or ask for a larger cap");
+    log_write(POLICY_LOG_WARN, &line);
+}
+
+CUresult hook_charge(struct charge *charge, int device, const char *call, uint64_t bytes)
+{
+    CUresult refusal;
+    charge->device = NO_DEVICE;
+    charge->bytes = bytes;
+    if (!view_ready(&refusal))
+        return refusal;
+    if (device < 0 || device >= view_count() || !account_is_capped(device))
+        return CUDA_SUCCESS;
+    if (!account_charge(device, bytes)) {
+        pool_refresh(device);
+        if (!account_charge(device, bytes) && !(pool_trim(device) && account_charge(device, bytes))) {
+            log_over_cap(call, device, bytes);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    charge->device = device;
+    return CUDA_SUCCESS;
+}
+
+CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes)
+{
+    return hook_charge(charge, hook_current_device(), call, bytes);
+}
+
+void hook_refund(const struct charge *charge)
+{
+    account_refund(charge->device, charge->bytes);
+}
+
+void hook_pause_capture(struct capture_pause *pause)
+{
+    pause->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    pause->swapped = real.cuThreadExchangeStreamCaptureMode &&
+                     real.cuThreadExchangeStreamCaptureMode(&pause->mode) == CUDA_SUCCESS;
+}
+
+void hook_resume_capture(const struct capture_pause *pause)
+{
+    CUstreamCaptureMode mode = pause->mode;
+    if (pause->swapped)
+        real.cuThreadExchangeStreamCaptureMode(&mode);
+}

@@ -1,0 +1,110 @@
+/* hook.h -- how every hook of a driver function begins, and what memory hooks share.
+ *
+ * For hook_*.c only. Hooks speak the driver's types and codes; rooms below them do not.
+ */
+#ifndef GPUSHIM_SHIM_HOOK_H
+#define GPUSHIM_SHIM_HOOK_H
+
+#include "account.h"
+#include "hooks.h"
+#include "text.h"
+
+#include <stdbool.h>
+
+enum hook_entry {
+    HOOK_ABSENT,  /* there is no driver */
+    HOOK_FORWARD, /* no rule concerns this call */
+    HOOK_ACT
+};
+
+/* Makes any entry point a valid first call: decides the posture, opens the driver. */
+enum hook_entry hook_enter(unsigned int when);
+
+#define HOOK_WHEN(symbol) HOOK_WHEN_##symbol
+enum hook_when_of {
+#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)                    \
+    HOOK_WHEN_##symbol = (when),
+#define NVML_HOOK(symbol, when, parameters, arguments) HOOK_WHEN_##symbol = (when),
+#define RUNTIME_HOOK(symbol, parameters, arguments)
+#define DRIVER_CALL(symbol, parameters)
+#define NVML_CALL(symbol, parameters)
+#include "hooks.def"
+#undef DRIVER_HOOK
+#undef NVML_HOOK
+#undef RUNTIME_HOOK
+#undef DRIVER_CALL
+#undef NVML_CALL
+};
+
+/* The first statement of a hook: returns for it where there is no driver or no such function, and
+ * forwards where no rule concerns it (link-time callers get our function whatever the policy). */
+#define HOOK_ENTER(symbol, arguments)                                                              \
+    do {                                                                                           \
+        const enum hook_entry hook_entered = hook_enter(HOOK_WHEN(symbol));                                     \
+        if (hook_entered == HOOK_ABSENT)                                                                  \
+            return CUDA_ERROR_STUB_LIBRARY;                                                        \
+        if (!real.symbol)                                                                          \
+            return CUDA_ERROR_NOT_SUPPORTED;                                                       \
+        if (hook_entered == HOOK_FORWARD)                                                                 \
+            return real.symbol arguments;                                                          \
+    } while (0)
+
+/* What a call has been charged for. `device` is NO_DEVICE where nothing is counted: no cap there, or
+ * nothing that the driver will grant anyway (no context). */
+enum { NO_DEVICE = -1 };
+struct charge {
+    int device;
+    uint64_t bytes;
+};
+
+/* Charges `bytes` on a device, or on the device of the current context. CUDA_SUCCESS: go on, also where
+ * nothing is counted; else what the hook must answer. `call` is a literal, for the message. */
+CUresult hook_charge(struct charge *charge, int device, const char *call, uint64_t bytes);
+CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes);
+void hook_refund(const struct charge *charge);
+
+/* Ordinal of the current context's device, or NO_DEVICE. */
+int hook_current_device(void);
+/* Handle of the current context as a number; 0 without one. */
+uint64_t hook_current_context(void);
+
+/* Starts "gpushim: CALL" for a refused act. True if it is to be written (the first of its kind). */
+bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device, int other);
+
+/* Our own calls into the driver must not break a stream capture of the caller's. */
+struct capture_pause {
+    CUstreamCaptureMode mode;
+    bool swapped;
+};
+void hook_pause_capture(struct capture_pause *pause);
+void hook_resume_capture(const struct capture_pause *pause);
+
+/* After cudaErrorInvalidDevice or its like: one line that says which ordinals there are and why. Silent
+ * where no rule narrows the view or the ordinal is in it (hook_init.c). */
+void hook_explain_ordinal(const char *call, int ordinal);
+
+/* Linear memory's table (hook_memory.c). */
+enum memory_kind {
+    MEMORY_COUNTED = 1, /* charged by its own bytes */
+    MEMORY_POOLED = 2   /* its pool, the owner, is charged by what it reserves */
+};
+/* Ends an allocation: keeps what was charged under its address, or gives it back where `rc` is an
+ * error. Returns `rc`; or, where the table cannot grow, frees the memory and says so. */
+CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address, uint64_t owner,
+                     enum memory_kind kind);
+/* The two halves of a free: before the driver's, since the address may be handed out again at once, and
+ * after it. */
+struct track_entry;
+bool memory_take(uint64_t address, struct track_entry *entry);
+void memory_taken(const struct track_entry *entry, bool freed);
+/* Likewise for the end of a context or a pool; `owner` is its handle. What a context held is then given
+ * back; what is still alive of a pool is from then on counted by itself. */
+void memory_owner_ends(uint64_t owner);
+void memory_owner_ended(uint64_t owner, bool gone);
+
+/* Pools (hook_pool.c): read again what the pools of a device reserve; give idle reserve back to the
+ * card (true if anything went). */
+void pool_refresh(int device);
+bool pool_trim(int device);
+
+#endif

@@ -1,0 +1,225 @@
+/* hook_memory.c -- linear memory: cuMemAlloc, Pitch and Managed, and cuMemFree.
+ *
+ * Knows: what each takes from the card. Must not know: pools' reserves, handles and mappings.
+ * Frees of any pointer are forwarded, and the driver's answer is returned as it is.
+ */
+#include "fork.h"
+#include "hook.h"
+#include "log.h"
+#include "posture.h"
+#include "track.h"
+
+static struct track_table memory;
+
+CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address, uint64_t owner,
+                     enum memory_kind kind)
+{
+    if (charge->device == NO_DEVICE)
+        return rc;
+    if (rc != CUDA_SUCCESS) {
+        if (kind == MEMORY_COUNTED)
+            hook_refund(charge);
+        return rc;
+    }
+    const struct track_entry entry = {.key = address,
+                                      .bytes = charge->bytes,
+                                      .owner = owner,
+                                      .device = (uint16_t)charge->device,
+                                      .kind = (uint16_t)kind};
+    if (track_put(&memory, &entry))
+        return CUDA_SUCCESS;
+    /* What cannot be remembered cannot be counted. */
+    real.cuMemFree_v2(address);
+    if (kind == MEMORY_COUNTED)
+        hook_refund(charge);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+bool memory_take(uint64_t address, struct track_entry *entry)
+{
+    return address != 0 && track_take(&memory, address, entry);
+}
+
+void memory_taken(const struct track_entry *entry, bool freed)
+{
+    if (!freed)
+        track_put(&memory, entry); /* its place may not have been filled since: there is room */
+    else if (entry->kind == MEMORY_COUNTED)
+        account_refund(entry->device, entry->bytes);
+}
+
+void memory_owner_ends(uint64_t owner)
+{
+    if (owner)
+        track_set_aside(&memory, owner);
+}
+
+static bool restore(struct track_entry *entry, void *context)
+{
+    (void)entry;
+    (void)context;
+    return true;
+}
+
+static bool end(struct track_entry *entry, void *context)
+{
+    (void)context;
+    if (entry->kind == MEMORY_COUNTED) {
+        account_refund(entry->device, entry->bytes);
+        return false;
+    }
+    entry->kind = MEMORY_COUNTED; /* outlives its pool */
+    entry->owner = 0;
+    account_correct(entry->device, 0, entry->bytes);
+    return true;
+}
+
+void memory_owner_ended(uint64_t owner, bool gone)
+{
+    if (owner)
+        track_settle(&memory, owner, gone ? end : restore, NULL);
+}
+
+void memory_forget(void)
+{
+    track_forget(&memory);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytes)
+{
+    struct charge charge;
+    HOOK_ENTER(cuMemAlloc_v2, (dptr, bytes));
+    if (!dptr || !bytes)
+        return real.cuMemAlloc_v2(dptr, bytes);
+    CUresult rc = hook_charge_current(&charge, "cuMemAlloc", account_granule(bytes));
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemAlloc_v2(dptr, bytes);
+    return memory_keep(&charge, rc, *dptr, hook_current_context(), MEMORY_COUNTED);
+}
+
+CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytes)
+{
+    struct charge charge;
+    HOOK_ENTER(cuMemAlloc, (dptr, bytes));
+    if (!dptr || !bytes)
+        return real.cuMemAlloc(dptr, bytes);
+    CUresult rc = hook_charge_current(&charge, "cuMemAlloc", account_granule(bytes));
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemAlloc(dptr, bytes);
+    return memory_keep(&charge, rc, *dptr, hook_current_context(), MEMORY_COUNTED);
+}
+
+static uint64_t rows_of(uint64_t pitch, uint64_t height)
+{
+    uint64_t bytes;
+    return __builtin_mul_overflow(pitch, height, &bytes) ? UINT64_MAX : bytes;
+}
+
+/* The driver chooses the pitch; before the call it is taken to be a multiple of 512 bytes. */
+static uint64_t likely_pitched_bytes(uint64_t width, uint64_t height)
+{
+    const uint64_t alignment = 512;
+    if (width > UINT64_MAX - alignment)
+        return UINT64_MAX;
+    return account_granule(rows_of((width + alignment - 1) / alignment * alignment, height));
+}
+
+/* Once the pitch is known: corrects the charge, or takes the memory back where it does not fit. */
+static CUresult settle_pitch(struct charge *charge, CUresult rc, uint64_t address, uint64_t pitch,
+                             uint64_t height)
+{
+    const uint64_t actual = account_granule(rows_of(pitch, height));
+    if (rc == CUDA_SUCCESS && charge->device != NO_DEVICE && actual != charge->bytes) {
+        if (actual > charge->bytes && !account_charge(charge->device, actual - charge->bytes)) {
+            real.cuMemFree_v2(address);
+            rc = CUDA_ERROR_OUT_OF_MEMORY;
+        } else {
+            if (actual < charge->bytes)
+                account_refund(charge->device, charge->bytes - actual);
+            charge->bytes = actual;
+        }
+    }
+    return memory_keep(charge, rc, address, hook_current_context(), MEMORY_COUNTED);
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height,
+                            unsigned int element_bytes)
+{
+    struct charge charge;
+    HOOK_ENTER(cuMemAllocPitch_v2, (dptr, pitch, width, height, element_bytes));
+    if (!dptr || !pitch || !width || !height)
+        return real.cuMemAllocPitch_v2(dptr, pitch, width, height, element_bytes);
+    CUresult rc = hook_charge_current(&charge, "cuMemAllocPitch", likely_pitched_bytes(width, height));
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemAllocPitch_v2(dptr, pitch, width, height, element_bytes);
+    return settle_pitch(&charge, rc, *dptr, *pitch, height);
+}
+
+CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pitch, unsigned int width,
+                         unsigned int height, unsigned int element_bytes)
+{
+    struct charge charge;
+    HOOK_ENTER(cuMemAllocPitch, (dptr, pitch, width, height, element_bytes));
+    if (!dptr || !pitch || !width || !height)
+        return real.cuMemAllocPitch(dptr, pitch, width, height, element_bytes);
+    CUresult rc = hook_charge_current(&charge, "cuMemAllocPitch", likely_pitched_bytes(width, height));
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemAllocPitch(dptr, pitch, width, height, element_bytes);
+    return settle_pitch(&charge, rc, *dptr, *pitch, height);
+}
+
+static CUresult refuse_managed(const struct policy_settings *layer, uint32_t line_number)
+{
+    struct text_line line;
+    if (hook_start_refusal(&line, "managed", "cuMemAllocManaged", NO_DEVICE, NO_DEVICE)) {
+        text_add(&line, " refused: ");
+        policy_describe_rule(&line, layer, line_number);
+        text_add(&line, " says managed = deny; use cudaMalloc instead of cudaMallocManaged");
+        log_write(POLICY_LOG_WARN, &line);
+    }
+    return CUDA_ERROR_NOT_PERMITTED;
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
+{
+    struct charge charge;
+    size_t layer;
+    HOOK_ENTER(cuMemAllocManaged, (dptr, bytes, flags));
+    const struct posture_decision *decided = posture();
+    struct policy_choice managed = policy_managed(decided->layers, decided->layer_count, &layer);
+    if (managed.value == POLICY_DENY)
+        return refuse_managed(&decided->layers[layer], managed.line);
+    if (managed.value == POLICY_IGNORE || !dptr || !bytes)
+        return real.cuMemAllocManaged(dptr, bytes, flags);
+    CUresult rc = hook_charge_current(&charge, "cuMemAllocManaged", account_granule(bytes));
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemAllocManaged(dptr, bytes, flags);
+    return memory_keep(&charge, rc, *dptr, hook_current_context(), MEMORY_COUNTED);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct track_entry entry;
+    HOOK_ENTER(cuMemFree_v2, (dptr));
+    bool ours = memory_take(dptr, &entry);
+    CUresult rc = real.cuMemFree_v2(dptr);
+    if (ours)
+        memory_taken(&entry, rc == CUDA_SUCCESS);
+    return rc;
+}
+
+CUresult cuMemFree(CUdeviceptr_v1 dptr)
+{
+    struct track_entry entry;
+    HOOK_ENTER(cuMemFree, (dptr));
+    bool ours = memory_take(dptr, &entry);
+    CUresult rc = real.cuMemFree(dptr);
+    if (ours)
+        memory_taken(&entry, rc == CUDA_SUCCESS);
+    return rc;
+}
