@@ -36,7 +36,10 @@ fetch()
         fi
         [ "$attempt" = 3 ] || sleep $((attempt * 2))
     done
-    echo "Could not fetch $1: $(grep -iv '^WARNING' "$work/log" | tail -n 1)" >&2
+    # pip's last line only says that nothing was found; what kept it from looking stands before.
+    reason=$(grep -i 'could not fetch' "$work/log" | head -n 1)
+    [ -n "$reason" ] || reason=$(grep -v '^WARNING' "$work/log" | tail -n 1)
+    echo "Could not fetch $1: $reason" >&2
     rm -rf "$work"
     return 1
 }
