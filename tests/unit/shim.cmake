@@ -1,0 +1,16 @@
+# Units of the shim that need neither driver nor policy text.
+set(shim_dir ${PROJECT_SOURCE_DIR}/shim)
+function(shim_unit name)
+    add_executable(unit_${name} ${name}_test.c ${ARGN})
+    target_include_directories(unit_${name} PRIVATE ${shim_dir} ${PROJECT_SOURCE_DIR}/policy)
+    target_compile_definitions(unit_${name} PRIVATE _GNU_SOURCE)
+    target_link_libraries(unit_${name} PRIVATE gpushim_flags cmocka pthread)
+    add_test(NAME unit.${name} COMMAND unit_${name})
+    set_tests_properties(unit.${name} PROPERTIES LABELS shim TIMEOUT 120)
+endfunction()
+
+shim_unit(track ${shim_dir}/track.c)
+shim_unit(account ${shim_dir}/account.c)
+shim_unit(once ${shim_dir}/once.c)
+shim_unit(visible ${shim_dir}/visible.c)
+shim_unit(environment ${shim_dir}/environment.c)
