@@ -94,8 +94,10 @@ status=0
 LD_LIBRARY_PATH=$library_path "build/examples/$program" "$ask" "$granted" \
     >"$work/without" 2>"$work/without.err" </dev/null || status=$?
 [ "$status" -eq 0 ] || { cat "$work/without" "$work/without.err" >&2; die "the program itself does not run here (exit status $status)"; }
-LD_LIBRARY_PATH=$library_path LD_PRELOAD="$PWD/build/libgpushim.so" GPUSHIM_CONF="$work/policy" \
+LD_LIBRARY_PATH=$library_path LD_PRELOAD=./build/libgpushim.so GPUSHIM_CONF="$work/policy" \
     "build/examples/$program" "$ask" "$granted" >"$work/with" 2>"$work/with.err" </dev/null || status=$?
+
+# (A relative path above: LD_PRELOAD takes no spaces, and this folder's name may have some.)
 
 # --- Show -------------------------------------------------------------------------------------------
 width=${COLUMNS:-}
@@ -148,7 +150,8 @@ check has with "used it, freed it"
 check has with "invalid device ordinal"
 check has with "no GPU can reach another"
 check has with "^Done"
-check has with.err "^gpushim: .*"
+check has with.err "^gpushim: .*out of memory"
+check has with.err "^gpushim: .*invalid device ordinal"
 if [ "$about" = "four simulated GPUs" ]; then
     check lacks without "out of memory"
     check lacks without "invalid device ordinal"
@@ -159,4 +162,7 @@ fi
 say "" "What next"
 say "  Write a policy of your own:  start from gpushim.conf.example; \`man docs/gpushim.conf.5\` explains it."
 say "  Run any CUDA program in it:  GPUSHIM_CONF=my.conf LD_PRELOAD='$PWD/build/libgpushim.so' PROGRAM"
+case $PWD in
+*[:\ ]*) say "                               (Copy it to a path without spaces first: LD_PRELOAD takes none.)" ;;
+esac
 say "  For every user of a machine: /etc/gpushim.conf and /etc/ld.so.preload; see README.md."

@@ -87,7 +87,7 @@ static void link_gpus(int count)
 int main(int argc, char **argv)
 {
     size_t mib = argc > 1 ? strtoul(argv[1], NULL, 10) : 1024;
-    int ordinal = argc > 2 ? atoi(argv[2]) : 0;
+    int ordinal = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
     int count = list_gpus();
     if (count == 0)
         return 1;
