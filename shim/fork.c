@@ -1,12 +1,9 @@
 /* fork.c -- see fork.h. */
 #include "fork.h"
 #include "account.h"
+#include "objects.h"
 
-/* glibc has pthread_atfork only for static linking; other C libraries have only pthread_atfork. */
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-                             void *object) __attribute__((weak));
-extern int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
-    __attribute__((weak));
+#include <string.h>
 
 static void in_child(void)
 {
@@ -21,8 +18,16 @@ void fork_watch(void)
     static int watching;
     if (__atomic_exchange_n(&watching, 1, __ATOMIC_ACQ_REL))
         return;
-    if (__register_atfork)
-        __register_atfork(0, 0, in_child, 0);
-    else if (pthread_atfork)
-        pthread_atfork(0, 0, in_child);
+    /* glibc has pthread_atfork only for static linking; other C libraries have only that. Looked up
+     * here, since an undefined weak name costs every process of a machine a search. */
+    int (*by_object)(void (*)(void), void (*)(void), void (*)(void), void *) = NULL;
+    int (*plain)(void (*)(void), void (*)(void), void (*)(void)) = NULL;
+    void *found = objects_search(objects_first(), NULL, "__register_atfork");
+    memcpy(&by_object, &found, sizeof found);
+    found = objects_search(objects_first(), NULL, "pthread_atfork");
+    memcpy(&plain, &found, sizeof found);
+    if (by_object)
+        by_object(NULL, NULL, in_child, NULL);
+    else if (plain)
+        plain(NULL, NULL, in_child);
 }

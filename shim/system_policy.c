@@ -5,10 +5,12 @@
  * which differs between releases of glibc; a path that is not there costs the open alone.
  */
 #include "system_policy.h"
+#include "objects.h"
 #include "policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,15 +18,16 @@
 #error "the build defines GPUSHIM_SYSTEM_POLICY, the path of the system policy"
 #endif
 
-extern const char *gnu_get_libc_version(void) __attribute__((weak));
-
 static char bytes[POLICY_TEXT_MAX + 1];
 static struct system_policy policy = {.path = GPUSHIM_SYSTEM_POLICY};
 
 /* glibc's ld.so: fstat before 2.33 and from 2.39 on, newfstatat with an empty path between. */
 static bool linker_uses_fstat(void)
 {
-    const char *version = gnu_get_libc_version ? gnu_get_libc_version() : "2.0";
+    const char *(*ask)(void) = NULL;
+    void *found = objects_search(objects_first(), NULL, "gnu_get_libc_version");
+    memcpy(&ask, &found, sizeof found);
+    const char *version = ask ? ask() : "";
     if (version[0] != '2' || version[1] != '.')
         return true;
     unsigned int minor = 0;
