@@ -12,16 +12,18 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Caller's object -> its runtime's functions. Objects of a process are few; a caller that finds the
- * table full is resolved anew each time. A runtime that is remembered stays loaded. */
-enum { CALLERS_MAX = 32 };
+/* Call site -> its runtime's functions. A site is remembered for good, and the runtime that it was given
+ * stays loaded; one that finds its places taken is resolved anew each time. */
+enum { SITES = 256, PROBES = 8 };
 struct runtime {
-    const struct link_map *caller; /* published last */
     cudaError_t (*cudaSetDevice)(int device);
     cudaError_t (*cudaGetDeviceCount)(int *count);
 };
-static struct runtime callers[CALLERS_MAX];
-static int callers_used;
+static struct site {
+    const void *address; /* claimed first */
+    int ready;           /* set last */
+    struct runtime runtime;
+} sites[SITES];
 
 static void *find(const struct link_map *caller, const char *name, const void *ours)
 {
@@ -49,40 +51,33 @@ static void resolve(struct runtime *runtime, const struct link_map *caller)
     memcpy(&runtime->cudaGetDeviceCount, &count, sizeof count);
 }
 
-static void remember(const struct runtime *runtime)
+static bool pin(const struct runtime *runtime)
 {
-    const struct objects_libc *libc = objects_libc();
     void *function;
     memcpy(&function, &runtime->cudaSetDevice, sizeof function);
     const struct link_map *object = function ? objects_holding(function) : NULL;
-    if (!runtime->caller || !object || !libc->dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD))
-        return;
-    int slot = __atomic_fetch_add(&callers_used, 1, __ATOMIC_RELAXED);
-    if (slot < 0 || slot >= CALLERS_MAX) {
-        __atomic_store_n(&callers_used, CALLERS_MAX, __ATOMIC_RELAXED);
-        return;
-    }
-    callers[slot].cudaSetDevice = runtime->cudaSetDevice;
-    callers[slot].cudaGetDeviceCount = runtime->cudaGetDeviceCount;
-    __atomic_store_n(&callers[slot].caller, runtime->caller, __ATOMIC_RELEASE);
+    return object && objects_libc()->dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* By value: what another thread is filling in is not looked at. */
 static struct runtime runtime_of(const void *address)
 {
-    const struct link_map *caller = objects_holding(address);
-    struct runtime answer = {.caller = caller};
-    for (int i = 0; i < CALLERS_MAX; i++) {
-        const struct link_map *known = __atomic_load_n(&callers[i].caller, __ATOMIC_ACQUIRE);
-        if (known == caller && known) {
-            answer.cudaSetDevice = callers[i].cudaSetDevice;
-            answer.cudaGetDeviceCount = callers[i].cudaGetDeviceCount;
-            return answer;
-        }
+    struct runtime runtime;
+    struct site *free_site = NULL;
+    for (unsigned int i = 0; i < PROBES && !free_site; i++) {
+        struct site *site = &sites[((uintptr_t)address / 4 + i) % SITES];
+        const void *held = __atomic_load_n(&site->address, __ATOMIC_RELAXED);
+        if (held == address && __atomic_load_n(&site->ready, __ATOMIC_ACQUIRE))
+            return site->runtime;
+        if (!held && __atomic_compare_exchange_n(&site->address, &held, address, false, __ATOMIC_RELAXED,
+                                                 __ATOMIC_RELAXED))
+            free_site = site;
     }
-    resolve(&answer, caller);
-    remember(&answer);
-    return answer;
+    resolve(&runtime, objects_holding(address));
+    if (free_site && pin(&runtime)) {
+        free_site->runtime = runtime;
+        __atomic_store_n(&free_site->ready, 1, __ATOMIC_RELEASE);
+    }
+    return runtime;
 }
 
 cudaError_t cudaSetDevice(int device)

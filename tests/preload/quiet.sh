@@ -11,7 +11,7 @@ programs=(
     '/bin/true'
     '/bin/false'
     'bash -c "echo \$((6 * 7)); exit 3"'
-    'sh -c "ls / | head -3; kill -9 \$\$"'
+    'sh -c "ls / | head -3; exit 7"'
     'python3 -c "import ctypes, ssl, socket; print(ctypes.CDLL(None).getpid() > 0)"'
     'perl -e "print qq(perl\n)"'
     'su -s /bin/sh -c "id -u; exit 4" nobody'
