@@ -273,6 +273,34 @@ static void test_peers(void **state)
     CHECK_ALL(rows);
 }
 
+/* A driver of the future has a cuMemAlloc_v3: unknown to us, so it must not pass, nor must an older one
+ * stand in for it. What no rule guards passes. */
+static void test_unknown_variant(void **state)
+{
+    (void)state;
+    static const struct run rows[] = {
+        {{"SIMCUDA_DRIVER=14000"},
+         "resolve=cuMemAlloc:14000 resolve1=cuMemAlloc:14000",
+         "resolve: 0, a function, status 0\nresolve1: 0, a function, status 0\n",
+         ""},
+        {{"SIMCUDA_DRIVER=14000", "GPUSHIM_POLICY=peer_access=deny"},
+         "resolve=cuMemAlloc:14000",
+         "resolve: 0, a function, status 0\n",
+         ""},
+        {{"SIMCUDA_DRIVER=14000", "GPUSHIM_POLICY=memory=1GiB"},
+         "resolve=cuMemAlloc:14000 resolve1=cuMemAlloc:14000 resolve=cuMemAlloc:13000",
+         "resolve: 0, nothing, status 2\nresolve1: 500, nothing, status 0\nresolve: 0, a function, status 0\n",
+         "gpushim: cuMemAlloc: this driver offers a variant that this gpushim does not know; withheld, so that the "
+         "policy holds; a newer gpushim may know it\n"},
+        /* a driver without some hooked function: it is simply not there */
+        {{"SIMCUDA_MISSING=cuMemCreate", "GPUSHIM_POLICY=memory=1GiB"},
+         "resolve=cuMemCreate:13000 resolve1=cuMemCreate:13000",
+         "resolve: 0, nothing, status 1\nresolve1: 500, nothing, status 0\n",
+         ""},
+    };
+    CHECK_ALL(rows);
+}
+
 static void test_bad_policies(void **state)
 {
     (void)state;
@@ -341,7 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_view),  cmocka_unit_test(test_cap),     cmocka_unit_test(test_managed),
         cmocka_unit_test(test_pools), cmocka_unit_test(test_handles), cmocka_unit_test(test_peers),
-        cmocka_unit_test(test_bad_policies), cmocka_unit_test(test_system_policy),
+        cmocka_unit_test(test_unknown_variant), cmocka_unit_test(test_bad_policies), cmocka_unit_test(test_system_policy),
     };
     snprintf(state_variable, sizeof state_variable, "SIMCUDA_STATE=%s/behaviour.%d", WORK_DIR, (int)getpid());
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  *   alloc=BYTES  managed=BYTES  pitch=WIDTHxROWS  async=BYTES  free  async-free  trim
  *   create=DEVICE:BYTES  map  unmap  release
  *   info  total=N  peer=A:B  enable=A:B  live=GPU (the referee's figure, by nvidia-smi's number)
+ *   resolve=NAME:VERSION (cuGetProcAddress_v2)  resolve1=NAME:VERSION (cuGetProcAddress)
  *   fork (what the next steps meet in a child)  variable (CUDA_VISIBLE_DEVICES as it is now)
  */
 #include "cuda_abi.h"
@@ -142,6 +143,22 @@ static void step_pair(const char *step, int a, int b)
     }
 }
 
+static void resolve(const char *step, char *name)
+{
+    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+    void *function = NULL;
+    char *colon = strchr(name, ':');
+    *colon = '\0';
+    int version = atoi(colon + 1);
+    CUresult rc;
+    if (strcmp(step, "resolve") == 0)
+        rc = DRIVER(cuGetProcAddress_v2, const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *)(
+            name, &function, version, 0, &status);
+    else
+        rc = DRIVER(cuGetProcAddress, const char *, void **, int, cuuint64_t)(name, &function, version, 0);
+    printf("%s: %d, %s, status %d\n", step, (int)rc, function ? "a function" : "nothing", (int)status);
+}
+
 static void step_number(const char *step, int number)
 {
     CUdevice device;
@@ -223,6 +240,8 @@ int main(int argc, char **argv)
             *value++ = '\0';
         if (!value)
             step_plain(argv[i]);
+        else if (strncmp(argv[i], "resolve", 7) == 0)
+            resolve(argv[i], value);
         else if (strcmp(argv[i], "peer") == 0 || strcmp(argv[i], "enable") == 0)
             step_pair(argv[i], atoi(value), atoi(strchr(value, ':') + 1));
         else if (strcmp(argv[i], "get") == 0 || strcmp(argv[i], "device") == 0 ||
