@@ -2,9 +2,11 @@
 #include "context.h"
 
 #include "api.h"
+#include "arrays.h"
 #include "capture.h"
 #include "devices.h"
 #include "entry.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "local_storage.h"
 #include "memory.h"
@@ -97,12 +99,15 @@ void context_end(CUcontext context)
         handle_delete(handle_any(HANDLE_STREAM, context));
     while (handle_any(HANDLE_EVENT, context))
         handle_delete(handle_any(HANDLE_EVENT, context));
+    arrays_empty(context);
     modules_empty(context);
     memory_empty(context);
     context_give_overhead(context, context->overhead_bytes);
     context->alive = 0;
-    if (device_live_contexts(device) == 0)
+    if (device_live_contexts(device) == 0) {
+        graph_memory_empty(device);
         pools_empty(device);
+    }
 }
 
 int device_live_contexts(const struct device *device)

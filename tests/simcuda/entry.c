@@ -68,12 +68,17 @@ CUresult entry_begin(enum api_index index, int when)
     CUresult result = readiness(when);
     if (result != CUDA_SUCCESS)
         return result;
-    pthread_mutex_lock(&lock);
-    depth++;
+    entry_lock();
     result = readiness_locked(when);
     if (result != CUDA_SUCCESS)
         entry_end();
     return result;
+}
+
+void entry_lock(void)
+{
+    pthread_mutex_lock(&lock);
+    depth++;
 }
 
 void entry_end(void)
@@ -93,10 +98,8 @@ int entry_release(void)
 
 void entry_regain(int held)
 {
-    for (int i = 0; i < held; i++) {
-        pthread_mutex_lock(&lock);
-        depth++;
-    }
+    for (int i = 0; i < held; i++)
+        entry_lock();
 }
 
 void entry_initialised(void)

@@ -23,6 +23,8 @@ enum {
  * until entry_end. Anything else is the call's result, with the lock not held. */
 CUresult entry_begin(enum api_index index, int when);
 void entry_end(void);
+/* The lock alone, for the private tables' functions; entry_end lets it go. */
+void entry_lock(void);
 
 /* The lock is recursive. Around a call to the program's own functions let go of it altogether. */
 int entry_release(void);       /* returns the depth to give to entry_regain */

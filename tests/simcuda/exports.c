@@ -35,7 +35,7 @@
 const struct api_row api_rows[API_COUNT] = {
 #define API(base, version, stream, symbol, served, when, takes)                                    \
     {#base, version, stream, #symbol, (void (*)(void))symbol},
-#define STUB(base, version, stream, symbol) {#base, version, stream, #symbol, symbol},
+#define STUB(base, version, stream, symbol) {#base, version, stream, #symbol, (void (*)(void))symbol},
 #include "api.def"
 #undef API
 #undef STUB

@@ -51,3 +51,13 @@ void *handle_any(enum handle_kind kind, const struct CUctx_st *context)
             return handle;
     return NULL;
 }
+
+struct handle *handle_first(void)
+{
+    return handle_after(&list);
+}
+
+struct handle *handle_after(const struct handle *handle)
+{
+    return handle->next == &list ? NULL : handle->next;
+}

@@ -24,7 +24,8 @@ enum handle_kind {
     HANDLE_GRAPH,
     HANDLE_NODE,
     HANDLE_EXECUTABLE_GRAPH,
-    HANDLE_USER_OBJECT
+    HANDLE_USER_OBJECT,
+    HANDLE_PHYSICAL
 };
 
 struct handle { /* first member of every object */
@@ -40,5 +41,9 @@ void handle_delete(void *object);
 
 /* The newest live object of a kind in a context (NULL: of none); NULL if there is none. For emptying. */
 void *handle_any(enum handle_kind kind, const struct CUctx_st *context);
+
+/* All live objects, the newest first; NULL at the end. */
+struct handle *handle_first(void);
+struct handle *handle_after(const struct handle *handle);
 
 #endif

@@ -6,6 +6,7 @@
 #include "context.h"
 #include "devices.h"
 #include "granule.h"
+#include "graph_memory.h"
 #include "pools.h"
 #include "state.h"
 
@@ -131,12 +132,11 @@ CUresult sim_cuMemFree_v2(CUdeviceptr address)
         return CUDA_SUCCESS;
     if (!range)
         return CUDA_ERROR_INVALID_VALUE;
-    if (range->kind == RANGE_DEVICE || range->kind == RANGE_MANAGED)
-        memory_release(range);
-    else if (range->kind == RANGE_POOL)
-        pool_free(range);
-    else
+    if (range->kind == RANGE_POOL || range->kind == RANGE_GRAPH)
+        return graph_memory_free(address);
+    if ((range->kind != RANGE_DEVICE && range->kind != RANGE_MANAGED) || !range->context)
         return CUDA_ERROR_INVALID_VALUE;
+    memory_release(range);
     return CUDA_SUCCESS;
 }
 
