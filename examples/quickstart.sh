@@ -77,7 +77,7 @@ if ! cmake --build build --target help | grep -q "$program\$"; then
     say "No CUDA runtime could be had; the program speaks the driver API instead."
     program=tour-driver
 fi
-quietly cmake --build build --parallel "$(nproc)" --target gpushim simcuda "$program"
+quietly cmake --build build --parallel "$(nproc)" --target gpushim simcuda_13_0 "$program"
 
 # --- Run --------------------------------------------------------------------------------------------
 cat >"$work/policy" <<END
