@@ -29,15 +29,6 @@ static const size_t CAP = 64 * 1024 * 1024; /* runtime.conf */
 enum { GPUS = 4, GRANTED = 2, GRANULE_MIB = 2, CAP_GRANULES = 32 };
 static const int granted[GRANTED] = {3, 1}; /* runtime.conf: physical index of each ordinal */
 
-#define assert_cuda(call, expected)                                                                \
-    do {                                                                                           \
-        cudaError_t got_ = (call);                                                                 \
-        if (got_ != (expected))                                                                    \
-            fail_msg("%s: %d %s, expected %s", #call, (int)got_, cudaGetErrorString(got_),         \
-                     cudaGetErrorString(expected));                                                \
-    } while (0)
-#define assert_works(call) assert_cuda(call, cudaSuccess)
-
 /* What was written to standard error during a test. */
 static int saved_stderr;
 static FILE *captured;
@@ -50,14 +41,34 @@ static int start_capture(void **state)
     return captured && dup2(fileno(captured), STDERR_FILENO) >= 0 ? 0 : -1;
 }
 
+/* Twice does no harm: a failing test wants to be heard before its teardown. */
 static int end_capture(void **state)
 {
     (void)state;
+    if (!captured)
+        return 0;
     dup2(saved_stderr, STDERR_FILENO);
     close(saved_stderr);
     fclose(captured);
+    captured = NULL;
     return 0;
 }
+
+/* Says why on the real standard error, whatever is captured, and fails. */
+#define fail_loudly(...)                                                                           \
+    do {                                                                                           \
+        end_capture(NULL);                                                                         \
+        fail_msg(__VA_ARGS__);                                                                     \
+    } while (0)
+
+#define assert_cuda(call, expected)                                                                \
+    do {                                                                                           \
+        cudaError_t got_ = (call);                                                                 \
+        if (got_ != (expected))                                                                    \
+            fail_loudly("%s: %d %s, expected %s", #call, (int)got_, cudaGetErrorString(got_),      \
+                        cudaGetErrorString(expected));                                             \
+    } while (0)
+#define assert_works(call) assert_cuda(call, cudaSuccess)
 
 /* Standard error holds exactly this many lines; the last of them, from the shim, says `words`. */
 static void assert_said(size_t lines, const char *words)
@@ -68,9 +79,9 @@ static void assert_said(size_t lines, const char *words)
     for (ssize_t i = 0; i < length; i++)
         count += text[i] == '\n';
     if (count != lines)
-        fail_msg("%zu lines on standard error, expected %zu:\n%s", count, lines, text);
+        fail_loudly("%zu lines on standard error, expected %zu:\n%s", count, lines, text);
     if (lines && (strncmp(text, "gpushim: ", 9) != 0 || !strstr(text, words)))
-        fail_msg("standard error lacks \"%s\":\n%s", words, text);
+        fail_loudly("standard error lacks \"%s\":\n%s", words, text);
 }
 
 /* The referee: what the simulated driver itself holds for this process on a GPU, by PCI order. */
@@ -300,7 +311,7 @@ static void is_told_why_an_ordinal_is_not_there(void **state)
     assert_true(dladdr((void *)(uintptr_t)&cudaSetDevice, &info));
     bool linked_statically = strstr(info.dli_fname, "runtime.") != NULL;
     if (!linked_statically && !strstr(info.dli_fname, "libgpushim.so"))
-        fail_msg("cudaSetDevice is bound to %s", info.dli_fname);
+        fail_loudly("cudaSetDevice is bound to %s", info.dli_fname);
 
     assert_cuda(cudaSetDevice(GRANTED), cudaErrorInvalidDevice);
     assert_cuda(cudaSetDevice(GRANTED), cudaErrorInvalidDevice);
