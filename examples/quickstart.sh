@@ -16,7 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset CUDA_VISIBLE_DEVICES GPUSHIM_POLICY GPUSHIM_CONF
 
-say() { printf '%s\n' "$*"; }
+say() { printf '%s\n' "$@"; }
 die()
 {
     say "" "quickstart: $*" >&2
@@ -73,14 +73,16 @@ say "Building gpushim"
 werror=""
 [ -f build/CMakeCache.txt ] || werror=-DGPUSHIM_WERROR=OFF # a newcomer's compiler may know more warnings
 quietly cmake --preset default $werror
-if ! cmake --build build --target help | grep -q "$program\$"; then
+quietly cmake --build build --target help
+if ! grep -q "$program\$" "$work/log"; then
     say "No CUDA runtime could be had; the program speaks the driver API instead."
     program=tour-driver
 fi
 quietly cmake --build build --parallel "$(nproc)" --target gpushim simcuda_13_0 "$program"
 
 # --- Run --------------------------------------------------------------------------------------------
-cat >"$work/policy" <<END
+policy=build/quickstart.conf
+cat >"$policy" <<END
 [default]
 devices = $devices
 memory = $memory
@@ -94,7 +96,7 @@ status=0
 LD_LIBRARY_PATH=$library_path "build/examples/$program" "$ask" "$granted" \
     >"$work/without" 2>"$work/without.err" </dev/null || status=$?
 [ "$status" -eq 0 ] || { cat "$work/without" "$work/without.err" >&2; die "the program itself does not run here (exit status $status)"; }
-LD_LIBRARY_PATH=$library_path LD_PRELOAD=./build/libgpushim.so GPUSHIM_CONF="$work/policy" \
+LD_LIBRARY_PATH=$library_path LD_PRELOAD=./build/libgpushim.so GPUSHIM_CONF=$policy \
     "build/examples/$program" "$ask" "$granted" >"$work/with" 2>"$work/with.err" </dev/null || status=$?
 
 # (A relative path above: LD_PRELOAD takes no spaces, and this folder's name may have some.)
@@ -104,8 +106,8 @@ width=${COLUMNS:-}
 [ -n "$width" ] || width=$({ stty size </dev/tty | cut -d " " -f 2; } 2>/dev/null) || true
 [ "${width:-0}" -gt 0 ] 2>/dev/null || width=80
 
-say "" "The policy:" ""
-sed 's/^/    /' "$work/policy"
+say "" "The policy, $policy:" ""
+sed 's/^/    /' "$policy"
 say "" "The program: examples/tour.c, an ordinary CUDA program, on $about." ""
 left=$(awk '{ if (length($0) > n) n = length($0) } END { print n }' "$work/without")
 right=$(awk '{ if (length($0) > n) n = length($0) } END { print n }' "$work/with")
@@ -159,10 +161,11 @@ if [ "$about" = "four simulated GPUs" ]; then
     check [ ! -s "$work/without.err" ]
 fi
 
+say "" "All of this was checked, by what the program itself said."
 say "" "What next"
-say "  Write a policy of your own:  start from gpushim.conf.example; \`man docs/gpushim.conf.5\` explains it."
-say "  Run any CUDA program in it:  GPUSHIM_CONF=my.conf LD_PRELOAD='$PWD/build/libgpushim.so' PROGRAM"
+say "  A policy of your own:    cp gpushim.conf.example my.conf   (docs/gpushim.conf.5 explains it)"
+say "  Run a program in it:     GPUSHIM_CONF=my.conf LD_PRELOAD=\"$PWD/build/libgpushim.so\" PROGRAM"
+say "  For a whole machine:     README.md, \"Use it\""
 case $PWD in
-*[:\ ]*) say "                               (Copy it to a path without spaces first: LD_PRELOAD takes none.)" ;;
+*[:\ ]*) say "  (LD_PRELOAD takes no spaces: copy the library to a path without them first.)" ;;
 esac
-say "  For every user of a machine: /etc/gpushim.conf and /etc/ld.so.preload; see README.md."
