@@ -8,10 +8,7 @@ static struct account {
     char padding[48];
 } accounts[ACCOUNT_DEVICES_MAX] __attribute__((aligned(64)));
 
-static bool is_device(int device)
-{
-    return device >= 0 && device < ACCOUNT_DEVICES_MAX;
-}
+static bool is_device(int device) { return device >= 0 && device < ACCOUNT_DEVICES_MAX; }
 
 void account_set_cap(int device, uint64_t cap_bytes)
 {
@@ -26,10 +23,7 @@ uint64_t account_cap(int device)
     return __atomic_load_n(&accounts[device].cap, __ATOMIC_RELAXED) - 1;
 }
 
-bool account_is_capped(int device)
-{
-    return account_cap(device) != ACCOUNT_NO_CAP;
-}
+bool account_is_capped(int device) { return account_cap(device) != ACCOUNT_NO_CAP; }
 
 uint64_t account_held(int device)
 {

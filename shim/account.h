@@ -1,9 +1,9 @@
 /* account.h -- how much device memory this process holds on each device, and its caps.
  *
  * Knows: numbers per device ordinal, the granule. Must not know: which call takes what.
- * A charge is taken before the driver is asked and never passes the cap: a compare-and-swap, so that a
- * request that fits is not refused because of a doomed one beside it. Thread-safe; no lock is held
- * when these return.
+ * A charge is taken before the driver is asked and never passes the cap: a compare-and-swap, so
+ * that a request that fits is not refused because of a doomed one beside it. Thread-safe; no lock
+ * is held when these return.
  */
 #ifndef GPUSHIM_SHIM_ACCOUNT_H
 #define GPUSHIM_SHIM_ACCOUNT_H
@@ -28,11 +28,12 @@ void account_refund(int device, uint64_t bytes);
 /* What the driver has already given or taken back, known afterwards: may pass the cap. */
 void account_correct(int device, uint64_t before, uint64_t after);
 
-/* What an allocation of this many bytes takes from the card: below 1 MiB a multiple of 512 bytes, from
- * there on of 2 MiB; saturates. Assumed, to be settled on hardware; this is the one place. */
+/* What an allocation of this many bytes takes from the card: below 1 MiB a multiple of 512 bytes,
+ * from there on of 2 MiB; saturates. Assumed, to be settled on hardware; this is the one place. */
 uint64_t account_granule(uint64_t bytes);
 
-/* What CUDA may report, given the driver's figures: total = min(total, cap), free = min(free, cap - held). */
+/* What CUDA may report, given the driver's figures: total = min(total, cap), free = min(free, cap -
+ * held). */
 void account_limit(int device, uint64_t *free, uint64_t *total);
 
 /* In a child of fork: nothing is held. */

@@ -2,8 +2,8 @@
  *
  * Declares, in our own words, the types and values of CUDA 11, 12 and 13 at once, so that nothing
  * needs the toolkit. Names, sizes, offsets and numbers are the driver API's ("CUDA Driver API",
- * section "Data types used by CUDA driver"); tests/abi compares them with every official cuda.h found
- * on the machine. Fields that only newer releases name lie in what older ones call reserved.
+ * section "Data types used by CUDA driver"); tests/abi compares them with every official cuda.h
+ * found on the machine. Fields that only newer releases name lie in what older ones call reserved.
  * Must not know: what the shim does with any of it. x86-64 and aarch64 Linux only (LP64).
  */
 #ifndef GPUSHIM_SHIM_CUDA_ABI_H
@@ -74,8 +74,8 @@ typedef enum CUstreamCaptureMode_enum {
     CU_STREAM_CAPTURE_MODE_RELAXED = 2
 } CUstreamCaptureMode;
 
-/* Virtual memory management. HOST and later (CUDA 12) are host memory; INVALID means, in a pool's or
- * handle's property of CUDA 11, "no location". */
+/* Virtual memory management. HOST and later (CUDA 12) are host memory; INVALID means, in a pool's
+ * or handle's property of CUDA 11, "no location". */
 typedef enum CUmemLocationType_enum {
     CU_MEM_LOCATION_TYPE_INVALID = 0,
     CU_MEM_LOCATION_TYPE_DEVICE = 1,

@@ -56,10 +56,7 @@ int driver_row_at(const void *address)
     return -1;
 }
 
-void *driver_original(int row)
-{
-    return __atomic_load_n(&originals[row], __ATOMIC_RELAXED);
-}
+void *driver_original(int row) { return __atomic_load_n(&originals[row], __ATOMIC_RELAXED); }
 
 void *driver_look_up(int row)
 {

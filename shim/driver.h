@@ -11,10 +11,10 @@
 
 #include <stdbool.h>
 
-/* True when the library is open and its slots in `real` or `real_nvml` are filled. With `load` false
- * only a library that the process has already loaded is taken. Within its own opening (a call that
- * comes back through the library's constructors) the answer is false. Preserves errno; leaves dlerror
- * as the C library leaves it. */
+/* True when the library is open and its slots in `real` or `real_nvml` are filled. With `load`
+ * false only a library that the process has already loaded is taken. Within its own opening (a call
+ * that comes back through the library's constructors) the answer is false. Preserves errno; leaves
+ * dlerror as the C library leaves it. */
 bool driver_open(bool load);
 bool nvml_open(bool load);
 
@@ -23,7 +23,8 @@ bool nvml_open(bool load);
 int driver_row_at(const void *address);
 /* The original of a row, or NULL. */
 void *driver_original(int row);
-/* dlsym on the private handle of the row's library: NULL, with dlerror naming the symbol, if absent. */
+/* dlsym on the private handle of the row's library: NULL, with dlerror naming the symbol, if
+ * absent. */
 void *driver_look_up(int row);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Knows: `environ`. Must not know: what the variable means.
  * Other threads may read and change the environment meanwhile, which C has never made safe; what is
- * done here adds no new hazard: a slot is swapped, an array is never put back, and nothing that another
- * thread stored is undone. One swap at a time: the caller holds off others.
+ * done here adds no new hazard: a slot is swapped, an array is never put back, and nothing that
+ * another thread stored is undone. One swap at a time: the caller holds off others.
  */
 #ifndef GPUSHIM_SHIM_ENVIRONMENT_H
 #define GPUSHIM_SHIM_ENVIRONMENT_H

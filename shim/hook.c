@@ -47,7 +47,8 @@ uint64_t hook_current_context(void)
     return (uint64_t)(uintptr_t)context;
 }
 
-bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device, int other)
+bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device,
+                        int other)
 {
     if (!log_wants(POLICY_LOG_WARN) || !log_first_refusal(rule, call, device, other))
         return false;
@@ -88,7 +89,8 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
         return CUDA_SUCCESS;
     if (!account_charge(device, bytes)) {
         pool_refresh(device);
-        if (!account_charge(device, bytes) && !(pool_trim(device) && account_charge(device, bytes))) {
+        if (!account_charge(device, bytes) &&
+            !(pool_trim(device) && account_charge(device, bytes))) {
             log_over_cap(call, device, bytes);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
@@ -102,10 +104,7 @@ CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t b
     return hook_charge(charge, hook_current_device(), call, bytes);
 }
 
-void hook_refund(const struct charge *charge)
-{
-    account_refund(charge->device, charge->bytes);
-}
+void hook_refund(const struct charge *charge) { account_refund(charge->device, charge->bytes); }
 
 void hook_pause_capture(struct capture_pause *pause)
 {

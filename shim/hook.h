@@ -40,25 +40,26 @@ enum hook_when_of {
  * forwards where no rule concerns it (link-time callers get our function whatever the policy). */
 #define HOOK_ENTER(symbol, arguments)                                                              \
     do {                                                                                           \
-        const enum hook_entry hook_entered = hook_enter(HOOK_WHEN(symbol));                                     \
-        if (hook_entered == HOOK_ABSENT)                                                                  \
+        const enum hook_entry hook_entered = hook_enter(HOOK_WHEN(symbol));                        \
+        if (hook_entered == HOOK_ABSENT)                                                           \
             return CUDA_ERROR_STUB_LIBRARY;                                                        \
         if (!real.symbol)                                                                          \
             return CUDA_ERROR_NOT_SUPPORTED;                                                       \
-        if (hook_entered == HOOK_FORWARD)                                                                 \
+        if (hook_entered == HOOK_FORWARD)                                                          \
             return real.symbol arguments;                                                          \
     } while (0)
 
-/* What a call has been charged for. `device` is NO_DEVICE where nothing is counted: no cap there, or
- * nothing that the driver will grant anyway (no context). */
+/* What a call has been charged for. `device` is NO_DEVICE where nothing is counted: no cap there,
+ * or nothing that the driver will grant anyway (no context). */
 enum { NO_DEVICE = -1 };
 struct charge {
     int device;
     uint64_t bytes;
 };
 
-/* Charges `bytes` on a device, or on the device of the current context. CUDA_SUCCESS: go on, also where
- * nothing is counted; else what the hook must answer. `call` is a literal, for the message. */
+/* Charges `bytes` on a device, or on the device of the current context. CUDA_SUCCESS: go on, also
+ * where nothing is counted; else what the hook must answer. `call` is a literal, for the message.
+ */
 CUresult hook_charge(struct charge *charge, int device, const char *call, uint64_t bytes);
 CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes);
 void hook_refund(const struct charge *charge);
@@ -69,7 +70,8 @@ int hook_current_device(void);
 uint64_t hook_current_context(void);
 
 /* Starts "gpushim: CALL" for a refused act. True if it is to be written (the first of its kind). */
-bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device, int other);
+bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device,
+                        int other);
 
 /* Our own calls into the driver must not break a stream capture of the caller's. */
 struct capture_pause {
@@ -79,8 +81,8 @@ struct capture_pause {
 void hook_pause_capture(struct capture_pause *pause);
 void hook_resume_capture(const struct capture_pause *pause);
 
-/* After cudaErrorInvalidDevice or its like: one line that says which ordinals there are and why. Silent
- * where no rule narrows the view or the ordinal is in it (hook_init.c). */
+/* After cudaErrorInvalidDevice or its like: one line that says which ordinals there are and why.
+ * Silent where no rule narrows the view or the ordinal is in it (hook_init.c). */
 void hook_explain_ordinal(const char *call, int ordinal);
 
 /* Linear memory's table (hook_memory.c). */
@@ -92,13 +94,13 @@ enum memory_kind {
  * error. Returns `rc`; or, where the table cannot grow, frees the memory and says so. */
 CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address, uint64_t owner,
                      enum memory_kind kind);
-/* The two halves of a free: before the driver's, since the address may be handed out again at once, and
- * after it. */
+/* The two halves of a free: before the driver's, since the address may be handed out again at once,
+ * and after it. */
 struct track_entry;
 bool memory_take(uint64_t address, struct track_entry *entry);
 void memory_taken(const struct track_entry *entry, bool freed);
-/* Likewise for the end of a context or a pool; `owner` is its handle. What a context held is then given
- * back; what is still alive of a pool is from then on counted by itself. */
+/* Likewise for the end of a context or a pool; `owner` is its handle. What a context held is then
+ * given back; what is still alive of a pool is from then on counted by itself. */
 void memory_owner_ends(uint64_t owner);
 void memory_owner_ended(uint64_t owner, bool gone);
 

@@ -1,7 +1,7 @@
 /* hook_context.c -- the end of a context, which gives back what was allocated in it.
  *
- * Knows: which context is a device's primary one, and when its last holder leaves. Must not know: what
- * is in the tables.
+ * Knows: which context is a device's primary one, and when its last holder leaves. Must not know:
+ * what is in the tables.
  */
 #include "hook.h"
 
@@ -11,10 +11,7 @@ static struct {
     int holders;
 } primary[ACCOUNT_DEVICES_MAX];
 
-static bool is_device(CUdevice device)
-{
-    return device >= 0 && device < ACCOUNT_DEVICES_MAX;
-}
+static bool is_device(CUdevice device) { return device >= 0 && device < ACCOUNT_DEVICES_MAX; }
 
 static CUresult destroy(CUresult (*original)(CUcontext context), CUcontext context)
 {

@@ -15,8 +15,8 @@ CUresult cuInit(unsigned int flags)
     return view_init(flags);
 }
 
-/* A newer variant of a function that we hook has another signature: it must not pass unguarded, and an
- * older variant must not stand in for it. */
+/* A newer variant of a function that we hook has another signature: it must not pass unguarded, and
+ * an older variant must not stand in for it. */
 static bool is_unknown_variant(const char *base)
 {
     struct hook_info info;
@@ -28,8 +28,10 @@ static bool is_unknown_variant(const char *base)
     if (info.library != HOOK_OF_DRIVER || !posture_needs(info.when))
         return false;
     if (hook_start_refusal(&line, "variant", info.symbol, NO_DEVICE, NO_DEVICE)) {
-        text_add(&line, ": this driver offers a variant that this gpushim does not know; withheld, so that "
-                        "the policy holds; a newer gpushim may know it");
+        text_add(
+            &line,
+            ": this driver offers a variant that this gpushim does not know; withheld, so that "
+            "the policy holds; a newer gpushim may know it");
         log_write(POLICY_LOG_WARN, &line);
     }
     return true;
@@ -81,7 +83,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint
 void hook_explain_ordinal(const char *call, int ordinal)
 {
     struct text_line line;
-    if (!posture_needs(WHEN_VIEW) || view_count() == 0 || (ordinal >= 0 && ordinal < view_count()) ||
+    if (!posture_needs(WHEN_VIEW) || view_count() == 0 ||
+        (ordinal >= 0 && ordinal < view_count()) ||
         !hook_start_refusal(&line, "devices", call, ordinal, NO_DEVICE))
         return;
     text_add(&line, "(");

@@ -80,10 +80,7 @@ void memory_owner_ended(uint64_t owner, bool gone)
         track_settle(&memory, owner, gone ? end : restore, NULL);
 }
 
-void memory_forget(void)
-{
-    track_forget(&memory);
-}
+void memory_forget(void) { track_forget(&memory); }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytes)
 {
@@ -151,7 +148,8 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size
     HOOK_ENTER(cuMemAllocPitch_v2, (dptr, pitch, width, height, element_bytes));
     if (!dptr || !pitch || !width || !height)
         return real.cuMemAllocPitch_v2(dptr, pitch, width, height, element_bytes);
-    CUresult rc = hook_charge_current(&charge, "cuMemAllocPitch", likely_pitched_bytes(width, height));
+    CUresult rc =
+        hook_charge_current(&charge, "cuMemAllocPitch", likely_pitched_bytes(width, height));
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocPitch_v2(dptr, pitch, width, height, element_bytes);
@@ -165,7 +163,8 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pitch, unsigned int
     HOOK_ENTER(cuMemAllocPitch, (dptr, pitch, width, height, element_bytes));
     if (!dptr || !pitch || !width || !height)
         return real.cuMemAllocPitch(dptr, pitch, width, height, element_bytes);
-    CUresult rc = hook_charge_current(&charge, "cuMemAllocPitch", likely_pitched_bytes(width, height));
+    CUresult rc =
+        hook_charge_current(&charge, "cuMemAllocPitch", likely_pitched_bytes(width, height));
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocPitch(dptr, pitch, width, height, element_bytes);

@@ -1,7 +1,8 @@
 /* hook_peer.c -- peer_access = deny: every door by which one GPU reaches another's memory.
  *
- * Knows: the doors and the driver's own words for "no". Must not know: copies, which stay untouched.
- * Queries are answered "no" with success, silent below info; acts are refused, one line each.
+ * Knows: the doors and the driver's own words for "no". Must not know: copies, which stay
+ * untouched. Queries are answered "no" with success, silent below info; acts are refused, one line
+ * each.
  */
 #include "driver.h"
 #include "hook.h"
@@ -62,7 +63,8 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
     return rc;
 }
 
-CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice source, CUdevice target)
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice source,
+                                 CUdevice target)
 {
     HOOK_ENTER(cuDeviceGetP2PAttribute, (value, attribute, source, target));
     CUresult rc = real.cuDeviceGetP2PAttribute(value, attribute, source, target);
@@ -73,11 +75,13 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CU
     return rc;
 }
 
-CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations,
-                                          unsigned int count, CUdevice source, CUdevice target)
+CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
+                                          const CUatomicOperation *operations, unsigned int count,
+                                          CUdevice source, CUdevice target)
 {
     HOOK_ENTER(cuDeviceGetP2PAtomicCapabilities, (capabilities, operations, count, source, target));
-    CUresult rc = real.cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, source, target);
+    CUresult rc =
+        real.cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, source, target);
     if (rc == CUDA_SUCCESS && capabilities && source != target) {
         for (unsigned int i = 0; i < count; i++)
             capabilities[i] = 0;
@@ -109,8 +113,8 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 static int foreign_device(const CUmemAccessDesc *access, size_t count, int home)
 {
     for (size_t i = 0; access && i < count; i++) {
-        if (access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && access[i].location.id != home &&
-            access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        if (access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+            access[i].location.id != home && access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
             return access[i].location.id;
     }
     return NO_DEVICE;
@@ -122,7 +126,8 @@ static int device_of_mapping(CUdeviceptr address)
     CUmemGenericAllocationHandle handle;
     CUmemAllocationProp prop;
     int device = NO_DEVICE;
-    void *pointer = (void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr): the driver's type */
+    void *pointer =
+        (void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr): the driver's type */
     if (!real.cuMemRetainAllocationHandle || !real.cuMemGetAllocationPropertiesFromHandle ||
         !real.cuMemRelease || real.cuMemRetainAllocationHandle(&handle, pointer) != CUDA_SUCCESS)
         return NO_DEVICE;
@@ -133,7 +138,8 @@ static int device_of_mapping(CUdeviceptr address)
     return device;
 }
 
-CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count)
+CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
+                        size_t count)
 {
     HOOK_ENTER(cuMemSetAccess, (address, bytes, access, count));
     const int home = device_of_mapping(address);
@@ -150,8 +156,9 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, si
     for (size_t i = 0; access && i < count; i++) {
         CUmemLocation location = access[i].location;
         CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
-            !real.cuMemPoolGetAccess || real.cuMemPoolGetAccess(&flags, pool, &location) != CUDA_SUCCESS)
+        if (location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+            access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || !real.cuMemPoolGetAccess ||
+            real.cuMemPoolGetAccess(&flags, pool, &location) != CUDA_SUCCESS)
             continue;
         if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
             return refuse("cuMemPoolSetAccess", location.id, NO_DEVICE);
@@ -171,11 +178,12 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 {
     HOOK_ENTER(cuGraphAddMemAllocNode, (node, graph, after, after_count, params));
     CUresult rc = params ? check_node("cuGraphAddMemAllocNode", params) : CUDA_SUCCESS;
-    return rc == CUDA_SUCCESS ? real.cuGraphAddMemAllocNode(node, graph, after, after_count, params) : rc;
+    return rc == CUDA_SUCCESS ? real.cuGraphAddMemAllocNode(node, graph, after, after_count, params)
+                              : rc;
 }
 
-CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t after_count,
-                        CUgraphNodeParams *params)
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+                        size_t after_count, CUgraphNodeParams *params)
 {
     HOOK_ENTER(cuGraphAddNode, (node, graph, after, after_count, params));
     CUresult rc = CUDA_SUCCESS;
@@ -185,13 +193,16 @@ CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *aft
 }
 
 CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-                           const CUgraphEdgeData *edges, size_t after_count, CUgraphNodeParams *params)
+                           const CUgraphEdgeData *edges, size_t after_count,
+                           CUgraphNodeParams *params)
 {
     HOOK_ENTER(cuGraphAddNode_v2, (node, graph, after, edges, after_count, params));
     CUresult rc = CUDA_SUCCESS;
     if (params && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         rc = check_node("cuGraphAddNode", &params->alloc);
-    return rc == CUDA_SUCCESS ? real.cuGraphAddNode_v2(node, graph, after, edges, after_count, params) : rc;
+    return rc == CUDA_SUCCESS
+               ? real.cuGraphAddNode_v2(node, graph, after, edges, after_count, params)
+               : rc;
 }
 
 /* A multicast object is one address that reaches the memory of several devices. */
@@ -203,16 +214,16 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle, const CUmultica
     return real.cuMulticastCreate(handle, prop);
 }
 
-nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, nvmlGpuP2PCapsIndex_t index,
-                                    nvmlGpuP2PStatus_t *status)
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other,
+                                    nvmlGpuP2PCapsIndex_t index, nvmlGpuP2PStatus_t *status)
 {
     if (!nvml_open(true))
         return NVML_ERROR_LIBRARY_NOT_FOUND;
     if (!real_nvml.nvmlDeviceGetP2PStatus)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     nvmlReturn_t rc = real_nvml.nvmlDeviceGetP2PStatus(one, other, index, status);
-    if (posture_needs(HOOK_WHEN(nvmlDeviceGetP2PStatus)) && rc == NVML_SUCCESS && status && one != other &&
-        *status == NVML_P2P_STATUS_OK)
+    if (posture_needs(HOOK_WHEN(nvmlDeviceGetP2PStatus)) && rc == NVML_SUCCESS && status &&
+        one != other && *status == NVML_P2P_STATUS_OK)
         *status = NVML_P2P_STATUS_NOT_SUPPORTED;
     return rc;
 }

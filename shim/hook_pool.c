@@ -1,8 +1,8 @@
 /* hook_pool.c -- stream-ordered memory: a pool is charged by what it reserves.
  *
  * Knows: pools and their devices, reserves and tickets. Must not know: handles and mappings.
- * The driver grows and shrinks a pool's reserve by itself, at times we do not see; what was read last
- * is charged, and read again before a request is refused.
+ * The driver grows and shrinks a pool's reserve by itself, at times we do not see; what was read
+ * last is charged, and read again before a request is refused.
  */
 #include "fork.h"
 #include "hook.h"
@@ -11,23 +11,22 @@
 #include "track.h"
 #include "view.h"
 
-static const uint64_t CHUNK = (uint64_t)32 << 20; /* by which a pool grows (assumed; see account.h) */
+static const uint64_t CHUNK = (uint64_t)32
+                              << 20; /* by which a pool grows (assumed; see account.h) */
 
-/* Pool handle -> device, reserve as charged (bytes), ticket of that reading (owner). Entries are changed
- * under the lock, which is never held across a call into the driver. */
+/* Pool handle -> device, reserve as charged (bytes), ticket of that reading (owner). Entries are
+ * changed under the lock, which is never held across a call into the driver. */
 static struct track_table pools;
 static struct short_lock lock;
 static uint64_t last_ticket;
 static unsigned char default_known[ACCOUNT_DEVICES_MAX];
 
-static uint64_t key_of(CUmemoryPool pool)
-{
-    return (uint64_t)(uintptr_t)pool;
-}
+static uint64_t key_of(CUmemoryPool pool) { return (uint64_t)(uintptr_t)pool; }
 
 static CUmemoryPool pool_of(uint64_t key)
 {
-    return (CUmemoryPool)(uintptr_t)key; /* NOLINT(performance-no-int-to-ptr): a handle, kept as a number */
+    return (CUmemoryPool)(uintptr_t)
+        key; /* NOLINT(performance-no-int-to-ptr): a handle, kept as a number */
 }
 
 /* The device of a pool that is counted, or NO_DEVICE (host memory, or another process's). */
@@ -58,7 +57,8 @@ static void learn_default(int device)
 {
     CUmemoryPool pool;
     if (device < 0 || device >= ACCOUNT_DEVICES_MAX ||
-        __atomic_load_n(&default_known[device], __ATOMIC_RELAXED) || !real.cuDeviceGetDefaultMemPool ||
+        __atomic_load_n(&default_known[device], __ATOMIC_RELAXED) ||
+        !real.cuDeviceGetDefaultMemPool ||
         real.cuDeviceGetDefaultMemPool(&pool, device) != CUDA_SUCCESS)
         return;
     learn(pool, device);
@@ -68,7 +68,8 @@ static void learn_default(int device)
 static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 {
     cuuint64_t value = 0;
-    if (!real.cuMemPoolGetAttribute || real.cuMemPoolGetAttribute(pool, which, &value) != CUDA_SUCCESS)
+    if (!real.cuMemPoolGetAttribute ||
+        real.cuMemPoolGetAttribute(pool, which, &value) != CUDA_SUCCESS)
         return 0;
     return value;
 }
@@ -115,10 +116,7 @@ static void sweep_pools(int device, bool trim)
     hook_resume_capture(&pause);
 }
 
-void pool_refresh(int device)
-{
-    sweep_pools(device, false);
-}
+void pool_refresh(int device) { sweep_pools(device, false); }
 
 bool pool_trim(int device)
 {
@@ -150,7 +148,8 @@ static int device_of_stream(CUstream stream)
     return device;
 }
 
-/* One request, whatever the entry point: `pool` NULL asks the current pool of the stream's device. */
+/* One request, whatever the entry point: `pool` NULL asks the current pool of the stream's device.
+ */
 struct request {
     const char *call;
     CUdeviceptr *dptr;
@@ -163,8 +162,9 @@ struct request {
 static CUresult ask_driver(const struct request *request)
 {
     if (request->pool)
-        return (request->per_thread ? real.cuMemAllocFromPoolAsync_ptsz : real.cuMemAllocFromPoolAsync)(
-            request->dptr, request->bytes, request->pool, request->stream);
+        return (request->per_thread ? real.cuMemAllocFromPoolAsync_ptsz
+                                    : real.cuMemAllocFromPoolAsync)(request->dptr, request->bytes,
+                                                                    request->pool, request->stream);
     return (request->per_thread ? real.cuMemAllocAsync_ptsz : real.cuMemAllocAsync)(
         request->dptr, request->bytes, request->stream);
 }
@@ -173,7 +173,8 @@ static CUresult free_again(const struct request *request)
 {
     CUresult (*free_async)(CUdeviceptr, CUstream) =
         request->per_thread ? real.cuMemFreeAsync_ptsz : real.cuMemFreeAsync;
-    return free_async ? free_async(*request->dptr, request->stream) : real.cuMemFree_v2(*request->dptr);
+    return free_async ? free_async(*request->dptr, request->stream)
+                      : real.cuMemFree_v2(*request->dptr);
 }
 
 /* A captured allocation takes memory when its graph is launched, not now. */
@@ -182,7 +183,8 @@ static bool is_capturing(const struct request *request)
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =
         request->per_thread ? real.cuStreamIsCapturing_ptsz : real.cuStreamIsCapturing;
-    return ask && ask(request->stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return ask && ask(request->stream, &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* The pool and device that will serve the request; false where it is not counted. */
@@ -263,22 +265,24 @@ CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytes, CUstream stream)
     return allocate(&request);
 }
 
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream stream)
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool,
+                                 CUstream stream)
 {
     HOOK_ENTER(cuMemAllocFromPoolAsync, (dptr, bytes, pool, stream));
     const struct request request = {"cuMemAllocFromPoolAsync", dptr, bytes, pool, stream, false};
     return pool ? allocate(&request) : real.cuMemAllocFromPoolAsync(dptr, bytes, pool, stream);
 }
 
-CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream stream)
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool,
+                                      CUstream stream)
 {
     HOOK_ENTER(cuMemAllocFromPoolAsync_ptsz, (dptr, bytes, pool, stream));
     const struct request request = {"cuMemAllocFromPoolAsync", dptr, bytes, pool, stream, true};
     return pool ? allocate(&request) : real.cuMemAllocFromPoolAsync_ptsz(dptr, bytes, pool, stream);
 }
 
-static CUresult free_async(CUresult (*original)(CUdeviceptr dptr, CUstream stream), CUdeviceptr dptr,
-                           CUstream stream)
+static CUresult free_async(CUresult (*original)(CUdeviceptr dptr, CUstream stream),
+                           CUdeviceptr dptr, CUstream stream)
 {
     struct track_entry entry;
     bool ours = memory_take(dptr, &entry);
@@ -304,7 +308,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
     HOOK_ENTER(cuMemPoolCreate, (pool, props));
     CUresult rc = real.cuMemPoolCreate(pool, props);
-    if (rc == CUDA_SUCCESS && pool && props && props->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+    if (rc == CUDA_SUCCESS && pool && props &&
+        props->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
         account_is_capped(props->location.id))
         learn(*pool, props->location.id);
     return rc;

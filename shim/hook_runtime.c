@@ -1,8 +1,8 @@
 /* hook_runtime.c -- cudaSetDevice and cudaGetDeviceCount, for programs linked to a shared runtime.
  *
- * Knows: which runtime is the caller's. Must not know: how devices are hidden (the driver does that);
- * these two are here for what a person reads. Two runtimes may live in one process, so each caller is
- * forwarded to its own.
+ * Knows: which runtime is the caller's. Must not know: how devices are hidden (the driver does
+ * that); these two are here for what a person reads. Two runtimes may live in one process, so each
+ * caller is forwarded to its own.
  */
 #include "hook.h"
 #include "objects.h"
@@ -12,8 +12,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Call site -> its runtime's functions. A site is remembered for good, and the runtime that it was given
- * stays loaded; one that finds its places taken is resolved anew each time. */
+/* Call site -> its runtime's functions. A site is remembered for good, and the runtime that it was
+ * given stays loaded; one that finds its places taken is resolved anew each time. */
 enum { SITES = 256, PROBES = 8 };
 struct runtime {
     cudaError_t (*cudaSetDevice)(int device);
@@ -68,8 +68,8 @@ static struct runtime runtime_of(const void *address)
         const void *held = __atomic_load_n(&site->address, __ATOMIC_RELAXED);
         if (held == address && __atomic_load_n(&site->ready, __ATOMIC_ACQUIRE))
             return site->runtime;
-        if (!held && __atomic_compare_exchange_n(&site->address, &held, address, false, __ATOMIC_RELAXED,
-                                                 __ATOMIC_RELAXED))
+        if (!held && __atomic_compare_exchange_n(&site->address, &held, address, false,
+                                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             free_site = site;
     }
     resolve(&runtime, objects_holding(address));

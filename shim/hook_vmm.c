@@ -1,8 +1,8 @@
 /* hook_vmm.c -- virtual memory management: handles, their references and their mappings.
  *
- * Knows: physical memory lives until its references (create, retain) and its mappings are all gone, in
- * any order. Must not know: pools, linear memory. Imported handles are not in the table: the exporter
- * paid. Address reservations take no memory.
+ * Knows: physical memory lives until its references (create, retain) and its mappings are all gone,
+ * in any order. Must not know: pools, linear memory. Imported handles are not in the table: the
+ * exporter paid. Address reservations take no memory.
  */
 #include "fork.h"
 #include "hook.h"
@@ -18,8 +18,10 @@ static struct short_lock lock;
 
 enum { MAPPINGS_AT_ONCE = 32 };
 
-/* Changes a handle's counts; true, with the entry, if that was the last of both and it left the table. */
-static bool adjust_locked(uint64_t handle, int references, int maps, struct track_entry *entry, bool *known)
+/* Changes a handle's counts; true, with the entry, if that was the last of both and it left the
+ * table. */
+static bool adjust_locked(uint64_t handle, int references, int maps, struct track_entry *entry,
+                          bool *known)
 {
     *known = track_take(&handles, handle, entry);
     if (!*known)
@@ -32,7 +34,8 @@ static bool adjust_locked(uint64_t handle, int references, int maps, struct trac
     return false;
 }
 
-static bool adjust(uint64_t handle, int references, int maps, struct track_entry *entry, bool *known)
+static bool adjust(uint64_t handle, int references, int maps, struct track_entry *entry,
+                   bool *known)
 {
     short_lock_take(&lock);
     bool gone = adjust_locked(handle, references, maps, entry, known);
@@ -41,8 +44,8 @@ static bool adjust(uint64_t handle, int references, int maps, struct track_entry
 }
 
 /* Undoes an adjust() of a handle that was known. */
-static void adjust_back(const struct track_entry *gone_entry, bool gone, uint64_t handle, int references,
-                        int maps)
+static void adjust_back(const struct track_entry *gone_entry, bool gone, uint64_t handle,
+                        int references, int maps)
 {
     struct track_entry entry = *gone_entry;
     bool known;
@@ -64,8 +67,8 @@ void vmm_forget(void)
     lock = (struct short_lock){0};
 }
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags)
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+                     const CUmemAllocationProp *prop, unsigned long long flags)
 {
     struct charge charge;
     HOOK_ENTER(cuMemCreate, (handle, bytes, prop, flags));
@@ -121,8 +124,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 
 /* The handle is held by the coming mapping before the driver makes it: its last reference may be
  * released by another thread meanwhile. */
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                  unsigned long long flags)
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     struct track_entry entry;
     bool known;
@@ -134,7 +137,8 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     if (rc == CUDA_SUCCESS) {
         const struct track_entry mapping = {.key = address, .bytes = bytes, .owner = handle};
         if (!track_put(&mappings, &mapping))
-            rc = real.cuMemUnmap(address, bytes) == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+            rc = real.cuMemUnmap(address, bytes) == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY
+                                                                 : CUDA_SUCCESS;
     }
     if (rc != CUDA_SUCCESS && adjust(handle, 0, -1, &entry, &known))
         account_refund(entry.device, entry.bytes);
@@ -170,10 +174,12 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
             account_refund(parts[i].handle.device, parts[i].handle.bytes);
         }
     }
-    /* More than fit above: their addresses are still the program's reservation, so nobody else has them. */
+    /* More than fit above: their addresses are still the program's reservation, so nobody else has
+     * them. */
     struct track_entry mapping, handle;
     bool known;
-    while (rc == CUDA_SUCCESS && at - address < bytes && track_take(&mappings, at, &mapping) && mapping.bytes) {
+    while (rc == CUDA_SUCCESS && at - address < bytes && track_take(&mappings, at, &mapping) &&
+           mapping.bytes) {
         if (adjust(mapping.owner, 0, -1, &handle, &known))
             account_refund(handle.device, handle.bytes);
         at += mapping.bytes;

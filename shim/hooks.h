@@ -8,8 +8,9 @@
 #include "cuda_abi.h"
 #include "nvml_abi.h"
 
-/* Which rules make a hook necessary. A hook is handed out where its row's bits and the policy's needs
- * (posture.h) have one in common; WHEN_ACTIVE is set in every policy that restricts this process. */
+/* Which rules make a hook necessary. A hook is handed out where its row's bits and the policy's
+ * needs (posture.h) have one in common; WHEN_ACTIVE is set in every policy that restricts this
+ * process. */
 enum hook_when {
     WHEN_ACTIVE = 1 << 0,  /* any rule at all */
     WHEN_VIEW = 1 << 1,    /* `devices` names GPUs */
@@ -85,8 +86,8 @@ extern struct hook_nvml real_nvml;
 /* One row, found by name or number (names.c). */
 struct hook_info {
     const char *symbol;
-    void *hook;          /* our function */
-    unsigned int when;   /* 0 for the runtime's names: they are never handed out by dlsym */
+    void *hook;        /* our function */
+    unsigned int when; /* 0 for the runtime's names: they are never handed out by dlsym */
     enum hook_library { HOOK_OF_DRIVER, HOOK_OF_NVML, HOOK_OF_RUNTIME } library;
 };
 

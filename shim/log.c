@@ -38,10 +38,7 @@ void log_configure(enum policy_log_level level, struct policy_slice where)
     }
 }
 
-bool log_wants(enum policy_log_level level)
-{
-    return level <= wanted;
-}
+bool log_wants(enum policy_log_level level) { return level <= wanted; }
 
 void log_start(struct text_line *line)
 {
@@ -82,8 +79,8 @@ static void write_syslog(enum policy_log_level level, const struct text_line *li
     close(fd);
 }
 
-/* A reader that is gone, or a limit on file sizes, must cost the host a message and not its life: the
- * signal that such a write raises is held back and taken away. */
+/* A reader that is gone, or a limit on file sizes, must cost the host a message and not its life:
+ * the signal that such a write raises is held back and taken away. */
 static void write_descriptor(int fd, const struct text_line *line)
 {
     char bytes[TEXT_BYTES + 1];

@@ -21,8 +21,8 @@ void log_start(struct text_line *line);
 /* Writes the line if the level is wanted. */
 void log_write(enum policy_log_level level, const struct text_line *line);
 
-/* Is this the first refusal of its kind? True once for each (rule, call, devices), and for at most 32
- * kinds in a process. `call` must be a string literal. */
+/* Is this the first refusal of its kind? True once for each (rule, call, devices), and for at most
+ * 32 kinds in a process. `call` must be a string literal. */
 bool log_first_refusal(const char *rule, const char *call, int device, int other);
 
 #endif

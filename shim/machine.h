@@ -8,12 +8,13 @@
 
 #include "policy.h"
 
-/* Fills `gpus` (room for POLICY_GPUS_MAX) in PCI order and returns their number, or a negative number
- * with `why` saying what could not be asked. Thread-safe. */
+/* Fills `gpus` (room for POLICY_GPUS_MAX) in PCI order and returns their number, or a negative
+ * number with `why` saying what could not be asked. Thread-safe. */
 int machine_list(struct policy_gpu *gpus, struct text_line *why);
 
 /* The procfs part: `root` is "/proc/driver/nvidia/gpus", `nodes` the prefix of the device nodes,
- * "/dev/nvidia". Only GPUs whose node opens; an entry without a whole UUID makes the list unusable. */
+ * "/dev/nvidia". Only GPUs whose node opens; an entry without a whole UUID makes the list unusable.
+ */
 int machine_list_procfs(const char *root, const char *nodes, struct policy_gpu *gpus,
                         struct text_line *why);
 

@@ -2,9 +2,9 @@
  *
  * Knows: the list. Must not know: anything else; freestanding, since sanitizer and allocator
  * run-times call dlsym before any constructor and from inside malloc.
- * The tables are filled by code at the first question, not by the linker: a pointer table would cost
- * a relocation a row in every process of a machine. Threads that fill at the same time write the same
- * values, so no lock is needed that a signal handler could meet.
+ * The tables are filled by code at the first question, not by the linker: a pointer table would
+ * cost a relocation a row in every process of a machine. Threads that fill at the same time write
+ * the same values, so no lock is needed that a signal handler could meet.
  */
 #include "hooks.h"
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/auxv.h>
 
-/* Weak: a strong reference would make the linker add a NEEDED ld-linux, which kills every program of
- * another C library; musl has no such symbol, and its list is found through DT_DEBUG. */
+/* Weak: a strong reference would make the linker add a NEEDED ld-linux, which kills every program
+ * of another C library; musl has no such symbol, and its list is found through DT_DEBUG. */
 extern struct r_debug _r_debug __attribute__((weak));
 /* Our own dynamic section; the linker defines it. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -25,7 +25,8 @@ static const void *at(const struct link_map *object, ElfW(Addr) pointer)
 {
     if (pointer < object->l_addr)
         pointer += object->l_addr;
-    return (const void *)pointer; /* NOLINT(performance-no-int-to-ptr): an address from the ELF file */
+    return (
+        const void *)pointer; /* NOLINT(performance-no-int-to-ptr): an address from the ELF file */
 }
 
 static void read_symbol_table(const struct link_map *object, struct symbol_table *table)
@@ -132,7 +133,8 @@ void *objects_symbol(const struct link_map *object, const char *name)
 /* The program's own DT_DEBUG, which every System V linker fills in. */
 static struct r_debug *debug_of_program(void)
 {
-    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR); /* NOLINT(performance-no-int-to-ptr) */
+    const ElfW(Phdr) *headers =
+        (const ElfW(Phdr) *)getauxval(AT_PHDR); /* NOLINT(performance-no-int-to-ptr) */
     unsigned long count = getauxval(AT_PHNUM);
     const ElfW(Phdr) *dynamic = NULL;
     ElfW(Addr) base = 0;
@@ -144,7 +146,8 @@ static struct r_debug *debug_of_program(void)
     }
     if (!dynamic)
         return NULL;
-    const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(base + dynamic->p_vaddr); /* NOLINT(performance-no-int-to-ptr) */
+    const ElfW(Dyn) *entry =
+        (const ElfW(Dyn) *)(base + dynamic->p_vaddr); /* NOLINT(performance-no-int-to-ptr) */
     for (; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == DT_DEBUG)
             return (struct r_debug *)entry->d_un.d_ptr; /* NOLINT(performance-no-int-to-ptr) */
@@ -187,7 +190,8 @@ void *objects_search(const struct link_map *from, const struct link_map *end, co
     return NULL;
 }
 
-/* After us first; an interposer before us that calls "the next" would otherwise call us for ever. */
+/* After us first; an interposer before us that calls "the next" would otherwise call us for ever.
+ */
 static void *find_libc_function(const char *name)
 {
     struct link_map *self = objects_self();
@@ -201,7 +205,7 @@ const struct objects_libc *objects_libc(void)
     static int ready;
     if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
         return &libc;
-    /* Threads that meet here store the same values. */
+        /* Threads that meet here store the same values. */
 #define FIND(function)                                                                             \
     do {                                                                                           \
         union {                                                                                    \

@@ -5,10 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static uint64_t self(void)
-{
-    return (uint64_t)getpid() << 32 | (uint64_t)syscall(SYS_gettid);
-}
+static uint64_t self(void) { return (uint64_t)getpid() << 32 | (uint64_t)syscall(SYS_gettid); }
 
 bool once_begin(struct once *once, bool *done)
 {

@@ -18,9 +18,9 @@ struct once {
 };
 
 /* True: the caller is to do the thing and then call once_done() or, to leave it undone so that the
- * next caller tries again, once_undo(). False: it is done; or it is this very thread that is doing it
- * (a call that came back to us through another library): `done` tells which.
- * Others wait. Where the doing thread is gone because this process was forked, the caller takes over. */
+ * next caller tries again, once_undo(). False: it is done; or it is this very thread that is doing
+ * it (a call that came back to us through another library): `done` tells which. Others wait. Where
+ * the doing thread is gone because this process was forked, the caller takes over. */
 bool once_begin(struct once *once, bool *done);
 void once_done(struct once *once);
 void once_undo(struct once *once);

@@ -12,7 +12,8 @@
 static struct once once;
 static struct posture_decision decision;
 
-/* Texts must stay: settings and messages point into them. The system policy's lie in its own room. */
+/* Texts must stay: settings and messages point into them. The system policy's lie in its own room.
+ */
 static char conf_bytes[POLICY_TEXT_MAX + 1], inline_bytes[POLICY_TEXT_MAX + 1];
 static char conf_name[512];
 static struct policy_errors errors;
@@ -63,7 +64,8 @@ static void add_system_policy(const struct policy_subject *subject)
     }
     uid_t overflow = 0;
     bool mapped = file->status.st_uid == 0 || subject_root_is_mapped(&overflow);
-    const char *distrust = policy_distrust(file->status.st_uid, file->status.st_mode, mapped, overflow);
+    const char *distrust =
+        policy_distrust(file->status.st_uid, file->status.st_mode, mapped, overflow);
     if (distrust) {
         refuse(file->path, distrust);
         return;

@@ -15,8 +15,8 @@ struct route_step {
 };
 
 /* Called by the exported dlsym and dlvsym (route_*.S). `caller` is the return address. */
-__attribute__((visibility("hidden"))) struct route_step
-route_dlsym(void *handle, const char *name, const void *caller);
+__attribute__((visibility("hidden"))) struct route_step route_dlsym(void *handle, const char *name,
+                                                                    const void *caller);
 __attribute__((visibility("hidden"))) struct route_step
 route_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 

@@ -1,8 +1,8 @@
 /* route_owned.c -- dlsym and dlvsym for the names in hooks.def.
  *
  * Knows: the search rules of dlsym, and that only a function that *is* the real library's is
- * replaced: another library's function of that name (a stub, a translation layer, a program's own) is
- * left alone. Must not know: what a hook does.
+ * replaced: another library's function of that name (a stub, a translation layer, a program's own)
+ * is left alone. Must not know: what a hook does.
  */
 #include "driver.h"
 #include "hooks.h"
@@ -25,7 +25,8 @@ static void *replaced(int row, void *original)
     return original && posture_needs(info.when) ? info.hook : original;
 }
 
-/* The library that holds the caller, opened again, so that its own dependencies are searched too. */
+/* The library that holds the caller, opened again, so that its own dependencies are searched too.
+ */
 static void *in_scope_of(const struct link_map *caller, const char *name, const void *hook)
 {
     const struct objects_libc *libc = objects_libc();

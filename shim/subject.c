@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 enum {
-    GROUPS_MAX = 4096,        /* a process in more is matched by its first ones and by none it lacks */
-    NAME_BYTES = 16 * 1024,   /* a passwd or group entry; a group may list many members */
+    GROUPS_MAX = 4096, /* a process in more is matched by its first ones and by none it lacks */
+    NAME_BYTES = 16 * 1024, /* a passwd or group entry; a group may list many members */
     DEFAULT_OVERFLOW = 65534,
 };
 
@@ -83,7 +83,8 @@ bool subject_root_is_mapped(uid_t *overflow)
         return true; /* no /proc or no namespaces: owner 0 is root */
     text[length] = '\0';
     cursor = text;
-    while (number_at(&cursor, &inside) && number_at(&cursor, &outside) && number_at(&cursor, &count)) {
+    while (number_at(&cursor, &inside) && number_at(&cursor, &outside) &&
+           number_at(&cursor, &count)) {
         if (outside == 0 && count > 0)
             return true;
     }

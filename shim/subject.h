@@ -7,8 +7,8 @@
 
 #include "policy.h"
 
-/* The calling process. Points into static memory that the next call overwrites: for posture.c, which
- * asks once. User and group names are looked up only when a rule asks for them. */
+/* The calling process. Points into static memory that the next call overwrites: for posture.c,
+ * which asks once. User and group names are looked up only when a rule asks for them. */
 const struct policy_subject *subject_of_process(void);
 
 /* May root's files be known by owner 0 in this user namespace? Else `*overflow` is the uid that

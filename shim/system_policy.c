@@ -76,10 +76,7 @@ static void read_policy(void)
     errno = saved_errno;
 }
 
-__attribute__((constructor)) static void at_load(void)
-{
-    read_policy();
-}
+__attribute__((constructor)) static void at_load(void) { read_policy(); }
 
 const struct system_policy *system_policy(void)
 {

@@ -14,14 +14,16 @@
 enum system_policy_state {
     SYSTEM_POLICY_ABSENT,     /* no such file: no system policy */
     SYSTEM_POLICY_READ,       /* bytes, length and status are valid */
-    SYSTEM_POLICY_UNREADABLE, /* it is there, or may be, and could not be read: `error` is the errno */
+    SYSTEM_POLICY_UNREADABLE, /* it is there, or may be, and could not be read: `error` is the errno
+                               */
 };
 
 struct system_policy {
     const char *path;
     enum system_policy_state state;
     int error;
-    const char *bytes; /* of static memory; one byte more than POLICY_TEXT_MAX is read, to see excess */
+    const char
+        *bytes; /* of static memory; one byte more than POLICY_TEXT_MAX is read, to see excess */
     size_t length;
     struct stat status; /* of the descriptor that was read */
 };

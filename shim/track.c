@@ -23,10 +23,7 @@ struct track_bucket {
     struct value values[BUCKET_KEYS];
 };
 
-static size_t level_buckets(int level)
-{
-    return (size_t)FIRST_LEVEL_BUCKETS << (3 * level);
-}
+static size_t level_buckets(int level) { return (size_t)FIRST_LEVEL_BUCKETS << (3 * level); }
 
 static struct track_bucket *level_at(struct track_table *table, int level)
 {
@@ -108,7 +105,8 @@ bool track_put(struct track_table *table, const struct track_entry *entry)
         struct track_bucket *level = level_at(table, top);
         if (!level && !(level = add_level(table, top)))
             return false;
-        if (put_in(choice(level, top, hash, 0), entry) || put_in(choice(level, top, hash, 1), entry))
+        if (put_in(choice(level, top, hash, 0), entry) ||
+            put_in(choice(level, top, hash, 1), entry))
             return true;
     }
     return false;
@@ -173,10 +171,7 @@ static void set_aside(struct track_bucket *bucket, int i, uint64_t word, void *c
         __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
 }
 
-void track_set_aside(struct track_table *table, uint64_t owner)
-{
-    walk(table, set_aside, &owner);
-}
+void track_set_aside(struct track_table *table, uint64_t owner) { walk(table, set_aside, &owner); }
 
 struct settling {
     uint64_t owner;

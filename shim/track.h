@@ -1,12 +1,14 @@
 /* track.h -- a table of live things by address: allocations, mappings, handles, pools.
  *
- * Knows: keys and a few numbers beside each. Must not know: what they stand for, devices' caps, CUDA.
+ * Knows: keys and a few numbers beside each. Must not know: what they stand for, devices' caps,
+ * CUDA.
  *
  * O(1) at any number of entries, no lock, no malloc: buckets of eight keys in one cache line, two
- * choices a key, and a further, eight times larger level (from mmap, committed as it is touched) when
- * both are full. Levels are never given back. Thread-safe: an entry is taken by exactly one thread.
- * A key is in the table at most once, since the driver gives an address out once and the entry is taken
- * before the driver gets it back. Fork: the child sees a copy; track_forget() empties it.
+ * choices a key, and a further, eight times larger level (from mmap, committed as it is touched)
+ * when both are full. Levels are never given back. Thread-safe: an entry is taken by exactly one
+ * thread. A key is in the table at most once, since the driver gives an address out once and the
+ * entry is taken before the driver gets it back. Fork: the child sees a copy; track_forget()
+ * empties it.
  */
 #ifndef GPUSHIM_SHIM_TRACK_H
 #define GPUSHIM_SHIM_TRACK_H
@@ -18,7 +20,7 @@
 enum { TRACK_LEVELS = 8 };
 
 struct track_entry {
-    uint64_t key;   /* an address or handle; below 2^63 - 2 */
+    uint64_t key; /* an address or handle; below 2^63 - 2 */
     uint64_t bytes;
     uint64_t owner; /* what it belongs to: a context, a pool, a handle; 0: none */
     uint16_t device;
@@ -36,17 +38,18 @@ bool track_put(struct track_table *table, const struct track_entry *entry);
 /* Removes and returns the entry. */
 bool track_take(struct track_table *table, uint64_t key, struct track_entry *entry);
 
-/* Sets the entries of an owner aside: they are no longer found by track_take, so that their addresses
- * may be handed out again. track_settle() then visits each that was set aside: what the visitor
- * returns false for is dropped, the rest (changed as the visitor left it) is back in place. Linear in
- * the size of the table: for the end of a context or pool. */
+/* Sets the entries of an owner aside: they are no longer found by track_take, so that their
+ * addresses may be handed out again. track_settle() then visits each that was set aside: what the
+ * visitor returns false for is dropped, the rest (changed as the visitor left it) is back in place.
+ * Linear in the size of the table: for the end of a context or pool. */
 void track_set_aside(struct track_table *table, uint64_t owner);
 void track_settle(struct track_table *table, uint64_t owner,
                   bool (*visit)(struct track_entry *entry, void *context), void *context);
 
-/* Visits a snapshot of every entry; others may come and go meanwhile. For tables with few entries. */
-void track_each(struct track_table *table, void (*visit)(const struct track_entry *entry, void *context),
-                void *context);
+/* Visits a snapshot of every entry; others may come and go meanwhile. For tables with few entries.
+ */
+void track_each(struct track_table *table,
+                void (*visit)(const struct track_entry *entry, void *context), void *context);
 
 /* Empties the table; no other thread may use it. */
 void track_forget(struct track_table *table);

@@ -18,7 +18,7 @@ static const char VARIABLE[] = "CUDA_VISIBLE_DEVICES=";
 
 /* Written by the one thread that runs view_init(), read after it has succeeded. */
 static struct once once;
-static struct policy_gpu gpus[POLICY_GPUS_MAX];     /* of the machine, or CUDA's own without a view */
+static struct policy_gpu gpus[POLICY_GPUS_MAX]; /* of the machine, or CUDA's own without a view */
 static struct policy_grant grants[POLICY_GPUS_MAX]; /* in the order granted */
 static size_t grant_count;
 static struct visible_device {
@@ -70,7 +70,8 @@ static CUresult grant(const struct posture_decision *decided, size_t count)
     struct policy_error error;
     size_t layer = 0;
     struct text_line why;
-    int granted = policy_grant(decided->layers, decided->layer_count, gpus, count, grants, &error, &layer);
+    int granted =
+        policy_grant(decided->layers, decided->layer_count, gpus, count, grants, &error, &layer);
     if (granted < 0) {
         text_start(&why);
         policy_describe_error(&why, decided->layers[layer].source, &error);
@@ -133,7 +134,8 @@ static CUresult set_cap(CUdevice device, const struct policy_grant *grant_of_it)
     if (grant_of_it->share.kind == POLICY_SIZE_PERCENT) {
         if (!real.cuDeviceTotalMem_v2 || real.cuDeviceTotalMem_v2(&total, device) != CUDA_SUCCESS)
             return refuse_because("the driver does not say how much memory a GPU has", NULL);
-        uint64_t share = total / 100 * grant_of_it->share.value + total % 100 * grant_of_it->share.value / 100;
+        uint64_t share =
+            total / 100 * grant_of_it->share.value + total % 100 * grant_of_it->share.value / 100;
         if (share < cap) {
             cap = share;
             devices[device].cap_layer = grant_of_it->share_layer;
@@ -145,8 +147,8 @@ static CUresult set_cap(CUdevice device, const struct policy_grant *grant_of_it)
     return CUDA_SUCCESS;
 }
 
-/* After a successful cuInit: what does the driver show? `chosen` are positions in `grants` by ordinal,
- * or NULL where there is no view and ordinals are found by UUID. */
+/* After a successful cuInit: what does the driver show? `chosen` are positions in `grants` by
+ * ordinal, or NULL where there is no view and ordinals are found by UUID. */
 static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
 {
     int count = 0;
@@ -159,7 +161,8 @@ static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
         if (!uuid_of_device(i, &uuid))
             return refuse_because("the driver does not say which GPUs it shows", NULL);
         size_t position = chosen ? chosen[i] : 0;
-        while (!chosen && position < grant_count && !is_uuid(&uuid, gpus[grants[position].gpu].uuid))
+        while (!chosen && position < grant_count &&
+               !is_uuid(&uuid, gpus[grants[position].gpu].uuid))
             position++;
         if (position == grant_count || !is_uuid(&uuid, gpus[grants[position].gpu].uuid))
             return refuse_because("the driver shows other GPUs than the policy asked it for", NULL);
@@ -192,11 +195,13 @@ static CUresult init_filtered(unsigned int flags, const uint8_t *chosen, size_t 
     return rc;
 }
 
-/* Without a view the ordinals are CUDA's own; with caps that are the same everywhere, so is the list. */
+/* Without a view the ordinals are CUDA's own; with caps that are the same everywhere, so is the
+ * list. */
 static CUresult list_own_devices(const struct posture_decision *decided)
 {
     int count = 0;
-    if (!real.cuDeviceGetCount || real.cuDeviceGetCount(&count) != CUDA_SUCCESS || count > POLICY_GPUS_MAX)
+    if (!real.cuDeviceGetCount || real.cuDeviceGetCount(&count) != CUDA_SUCCESS ||
+        count > POLICY_GPUS_MAX)
         return refuse_because("the driver does not say how many GPUs it shows", NULL);
     for (int i = 0; i < count; i++) {
         CUuuid uuid;
@@ -222,7 +227,8 @@ static void log_mapping(void)
             text_add(&line, name);
         text_add(&line, ", ");
         text_add(&line, gpus[devices[i].index == UNKNOWN ? i : devices[i].index].uuid);
-        if (real.cuDeviceGetPCIBusId && real.cuDeviceGetPCIBusId(name, (int)sizeof name, i) == CUDA_SUCCESS) {
+        if (real.cuDeviceGetPCIBusId &&
+            real.cuDeviceGetPCIBusId(name, (int)sizeof name, i) == CUDA_SUCCESS) {
             text_add(&line, ", ");
             text_add(&line, name);
         }
@@ -333,10 +339,7 @@ bool view_ready(CUresult *refusal)
     return once_is_done(&once);
 }
 
-int view_count(void)
-{
-    return once_is_done(&once) ? device_count : 0;
-}
+int view_count(void) { return once_is_done(&once) ? device_count : 0; }
 
 void view_add_device(struct text_line *line, int ordinal)
 {
@@ -373,6 +376,8 @@ void view_add_rule(struct text_line *line)
 void view_add_cap_rule(struct text_line *line, int ordinal)
 {
     const struct posture_decision *decided = posture();
-    if (ordinal >= 0 && ordinal < POLICY_GPUS_MAX && devices[ordinal].cap_layer < decided->layer_count)
-        policy_describe_rule(line, &decided->layers[devices[ordinal].cap_layer], devices[ordinal].cap_line);
+    if (ordinal >= 0 && ordinal < POLICY_GPUS_MAX &&
+        devices[ordinal].cap_layer < decided->layer_count)
+        policy_describe_rule(line, &decided->layers[devices[ordinal].cap_layer],
+                             devices[ordinal].cap_line);
 }

@@ -12,14 +12,15 @@
 
 #include <stdbool.h>
 
-/* cuInit under the policy. The first call of a process runs alone, others wait for it; until one has
- * succeeded every call runs whole. Thread-safe. CUDA_ERROR_NOT_PERMITTED, with one line at error,
- * where the policy cannot be applied. */
+/* cuInit under the policy. The first call of a process runs alone, others wait for it; until one
+ * has succeeded every call runs whole. Thread-safe. CUDA_ERROR_NOT_PERMITTED, with one line at
+ * error, where the policy cannot be applied. */
 CUresult view_init(unsigned int flags);
 
-/* True when the caps of all ordinals are known. Where the driver was initialised behind our back it is
- * brought under the policy first. `*refusal` is what an allocation must answer if the answer is false:
- * CUDA_SUCCESS (the driver is not initialised, let it say so) or CUDA_ERROR_NOT_PERMITTED. */
+/* True when the caps of all ordinals are known. Where the driver was initialised behind our back it
+ * is brought under the policy first. `*refusal` is what an allocation must answer if the answer is
+ * false: CUDA_SUCCESS (the driver is not initialised, let it say so) or CUDA_ERROR_NOT_PERMITTED.
+ */
 bool view_ready(CUresult *refusal);
 
 /* Number of visible GPUs; 0 before view_init() has succeeded. */
@@ -29,7 +30,8 @@ int view_count(void);
 void view_add_device(struct text_line *line, int ordinal);
 /* Appends "this process sees 2 GPUs: 0 = GPU 3, 1 = GPU 1 (nvidia-smi's numbers)". */
 void view_add_mapping(struct text_line *line);
-/* Appends the rule that sets the view, or the memory cap of an ordinal: "rule NAME of FILE:LINE". */
+/* Appends the rule that sets the view, or the memory cap of an ordinal: "rule NAME of FILE:LINE".
+ */
 void view_add_rule(struct text_line *line);
 void view_add_cap_rule(struct text_line *line, int ordinal);
 

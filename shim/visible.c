@@ -5,10 +5,7 @@
 
 enum { NONE = -1 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* As strtol reads it: blanks, a sign, digits; what follows the digits is ignored ("1gpu" is 1). */
 static int by_number(const char *item, size_t length, size_t grant_count)

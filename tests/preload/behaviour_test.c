@@ -1,7 +1,9 @@
-/* behaviour_test.c -- what a program meets under a policy: a table of environments and steps (probe.c),
- * with the right standard output and standard error worked out by hand. "live" lines are the referee's.
+/* behaviour_test.c -- what a program meets under a policy: a table of environments and steps
+ * (probe.c), with the right standard output and standard error worked out by hand. "live" lines are
+ * the referee's.
  *
- * The machine: GPU 0 and 2 of 24 GiB, GPU 1 and 3 of 80 GiB and faster; CUDA's own order is 1, 3, 0, 2.
+ * The machine: GPU 0 and 2 of 24 GiB, GPU 1 and 3 of 80 GiB and faster; CUDA's own order is 1, 3,
+ * 0, 2.
  */
 #include "cmocka_all.h"
 
@@ -72,8 +74,10 @@ static void check_run(const struct run *run, const char *shim)
     read_back(WORK_DIR "/out", out);
     read_back(WORK_DIR "/err", err);
     if (strcmp(out, run->out) != 0 || strcmp(err, run->err) != 0)
-        fail_msg("%s %s: %s\n--- printed:\n%s--- not:\n%s--- said:\n%s--- not:\n%s", run->environment[0] ? run->environment[0] : "",
-                 run->environment[0] && run->environment[1] ? run->environment[1] : "", run->steps, out, run->out, err, run->err);
+        fail_msg("%s %s: %s\n--- printed:\n%s--- not:\n%s--- said:\n%s--- not:\n%s",
+                 run->environment[0] ? run->environment[0] : "",
+                 run->environment[0] && run->environment[1] ? run->environment[1] : "", run->steps,
+                 out, run->out, err, run->err);
     assert_int_equal(status, 0);
 }
 
@@ -85,8 +89,14 @@ static void test_view(void **state)
 {
     (void)state;
     static const struct run rows[] = {
-        {{NULL}, "init devices", "init: 0\ndevices: 0, 4\n  0 = GPU 1\n  1 = GPU 3\n  2 = GPU 0\n  3 = GPU 2\n", ""},
-        {{"GPUSHIM_POLICY=devices=3,1"}, "init devices", "init: 0\ndevices: 0, 2\n  0 = GPU 3\n  1 = GPU 1\n", ""},
+        {{NULL},
+         "init devices",
+         "init: 0\ndevices: 0, 4\n  0 = GPU 1\n  1 = GPU 3\n  2 = GPU 0\n  3 = GPU 2\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices=3,1"},
+         "init devices",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 3\n  1 = GPU 1\n",
+         ""},
         {{"GPUSHIM_POLICY=devices=0-3"},
          "init devices",
          "init: 0\ndevices: 0, 4\n  0 = GPU 0\n  1 = GPU 1\n  2 = GPU 2\n  3 = GPU 3\n",
@@ -100,10 +110,19 @@ static void test_view(void **state)
          "init: 0\ndevices: 0, 2\n  0 = GPU 1\n  1 = GPU 3\n",
          ""},
         {{"GPUSHIM_POLICY=devices=3,1"}, "init variable", "init: 0\nvariable: (unset)\n", ""},
-        {{"GPUSHIM_POLICY=devices=GPU-02"}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 2\n", ""},
-        {{"GPUSHIM_POLICY=devices=06:00.0"}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 1\n", ""},
+        {{"GPUSHIM_POLICY=devices=GPU-02"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 2\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices=06:00.0"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+         ""},
         {{"GPUSHIM_POLICY=devices=3,1", "CUDA_VISIBLE_DEVICES="}, "init", "init: 100\n", ""},
-        {{"GPUSHIM_POLICY=devices=3,1", "CUDA_VISIBLE_DEVICES=2"}, "init init", "init: 100\ninit: 100\n", ""},
+        {{"GPUSHIM_POLICY=devices=3,1", "CUDA_VISIBLE_DEVICES=2"},
+         "init init",
+         "init: 100\ninit: 100\n",
+         ""},
         {{"GPUSHIM_POLICY=devices=none"},
          "init",
          "init: 100\n",
@@ -111,9 +130,13 @@ static void test_view(void **state)
         {{"GPUSHIM_POLICY=devices=3,1"},
          "init get=1 get=2 get=2",
          "init: 0\nget: 0\nget: 101\nget: 101\n",
-         "gpushim: cuDeviceGet(2): invalid device ordinal: this process sees 2 GPUs: 0 = GPU 3, 1 = GPU 1 of "
+         "gpushim: cuDeviceGet(2): invalid device ordinal: this process sees 2 GPUs: 0 = GPU 3, 1 "
+         "= GPU 1 of "
          "nvidia-smi ([default] of GPUSHIM_POLICY:1); use 0 to 1\n"},
-        {{"GPUSHIM_POLICY=peer_access=deny"}, "init get=7", "init: 0\nget: 101\n", ""}, /* no rule narrows the view */
+        {{"GPUSHIM_POLICY=peer_access=deny"},
+         "init get=7",
+         "init: 0\nget: 101\n",
+         ""}, /* no rule narrows the view */
     };
     CHECK_ALL(rows);
 }
@@ -121,36 +144,45 @@ static void test_view(void **state)
 static void test_cap(void **state)
 {
     (void)state;
-    static const char line[] = "gpushim: cuMemAlloc of 2 MiB on GPU 3 refused, out of memory: this process holds 64 MiB "
-                               "of the 64 MiB that [default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask "
-                               "for a larger cap\n";
+    static const char line[] =
+        "gpushim: cuMemAlloc of 2 MiB on GPU 3 refused, out of memory: this process holds 64 MiB "
+        "of the 64 MiB that [default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask "
+        "for a larger cap\n";
     static const struct run rows[] = {
         /* exact at the edge; one line; going on after freeing; the referee agrees */
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
-         "init device=0 alloc=67108864 live=3 alloc=1048576 alloc=1048576 free alloc=67108864 live=3",
-         "init: 0\ndevice: 0\nalloc: 0\nlive 3: 67108864\nalloc: 2\nalloc: 2\nfree: 0\nalloc: 0\nlive 3: 67108864\n",
+         "init device=0 alloc=67108864 live=3 alloc=1048576 alloc=1048576 free alloc=67108864 "
+         "live=3",
+         "init: 0\ndevice: 0\nalloc: 0\nlive 3: 67108864\nalloc: 2\nalloc: 2\nfree: 0\nalloc: "
+         "0\nlive 3: 67108864\n",
          line},
         /* small ones are rounded to 512 bytes, large ones to 2 MiB, as the driver does */
         {{"GPUSHIM_POLICY=devices=3;memory=1024"},
          "init device=0 alloc=1 alloc=513 alloc=1 live=3",
          "init: 0\ndevice: 0\nalloc: 0\nalloc: 2\nalloc: 0\nlive 3: 1024\n",
-         "gpushim: cuMemAlloc of 1 KiB on GPU 3 refused, out of memory: this process holds 512 bytes of the 1 KiB that "
+         "gpushim: cuMemAlloc of 1 KiB on GPU 3 refused, out of memory: this process holds 512 "
+         "bytes of the 1 KiB that "
          "[default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
         {{"GPUSHIM_POLICY=devices=3;memory=4GiB"},
          "init device=0 info total=0 alloc=1073741824 info free info",
          "init: 0\ndevice: 0\ninfo: 0, 4294967296 of 4294967296\ntotal: 0, 4294967296\nalloc: 0\n"
          "info: 0, 3221225472 of 4294967296\nfree: 0\ninfo: 0, 4294967296 of 4294967296\n",
          ""},
-        /* a cap larger than the card changes nothing: the card's own figures, its context taken off */
+        /* a cap larger than the card changes nothing: the card's own figures, its context taken off
+         */
         {{"GPUSHIM_POLICY=devices=2;memory=1000GiB", "SIMCUDA_CONTEXT=1GiB"},
          "init device=0 info",
          "init: 0\ndevice: 0\ninfo: 0, 24696061952 of 25769803776\n",
          ""},
-        {{"GPUSHIM_POLICY=devices=2;memory=50%"}, "init total=0", "init: 0\ntotal: 0, 12884901888\n", ""},
+        {{"GPUSHIM_POLICY=devices=2;memory=50%"},
+         "init total=0",
+         "init: 0\ntotal: 0, 12884901888\n",
+         ""},
         /* memory.K follows the GPU whatever CUDA_VISIBLE_DEVICES says */
         {{"GPUSHIM_POLICY=devices=3,1;memory=2GiB;memory.1=1GiB", "CUDA_VISIBLE_DEVICES=1,0"},
          "init devices total=0 total=1",
-         "init: 0\ndevices: 0, 2\n  0 = GPU 1\n  1 = GPU 3\ntotal: 0, 1073741824\ntotal: 0, 2147483648\n",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 1\n  1 = GPU 3\ntotal: 0, 1073741824\ntotal: 0, "
+         "2147483648\n",
          ""},
         {{"GPUSHIM_POLICY=memory.2=1GiB"}, /* all: nvidia-smi's number; CUDA's own order is kept */
          "init total=0 total=3",
@@ -159,7 +191,8 @@ static void test_cap(void **state)
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
          "init device=0 pitch=1000x1024 live=3 pitch=100000000x1 free live=3",
          "init: 0\ndevice: 0\npitch: 0\nlive 3: 2097152\npitch: 2\nfree: 0\nlive 3: 0\n",
-         "gpushim: cuMemAllocPitch of 96 MiB on GPU 3 refused, out of memory: this process holds 2 MiB of the 64 MiB that "
+         "gpushim: cuMemAllocPitch of 96 MiB on GPU 3 refused, out of memory: this process holds 2 "
+         "MiB of the 64 MiB that "
          "[default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
         /* a failed call takes nothing */
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB", "SIMCUDA_FAIL=cuMemAlloc_v2:1:999"},
@@ -169,7 +202,8 @@ static void test_cap(void **state)
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB", "SIMCUDA_FAIL=cuMemFree_v2:1:999"},
          "init device=0 alloc=67108864 free info alloc=512",
          "init: 0\ndevice: 0\nalloc: 0\nfree: 999\ninfo: 0, 0 of 67108864\nalloc: 2\n",
-         "gpushim: cuMemAlloc of 512 bytes on GPU 3 refused, out of memory: this process holds 64 MiB of the 64 MiB that "
+         "gpushim: cuMemAlloc of 512 bytes on GPU 3 refused, out of memory: this process holds 64 "
+         "MiB of the 64 MiB that "
          "[default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
         /* the end of a context gives back what was in it */
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
@@ -195,12 +229,15 @@ static void test_managed(void **state)
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
          "init device=0 managed=67108864 live=3 managed=1048576 free live=3",
          "init: 0\ndevice: 0\nmanaged: 0\nlive 3: 67108864\nmanaged: 2\nfree: 0\nlive 3: 0\n",
-         "gpushim: cuMemAllocManaged of 2 MiB on GPU 3 refused, out of memory: this process holds 64 MiB of the 64 MiB "
-         "that [default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
+         "gpushim: cuMemAllocManaged of 2 MiB on GPU 3 refused, out of memory: this process holds "
+         "64 MiB of the 64 MiB "
+         "that [default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger "
+         "cap\n"},
         {{"GPUSHIM_POLICY=managed=deny"},
          "init device=0 managed=512 alloc=512",
          "init: 0\ndevice: 0\nmanaged: 800\nalloc: 0\n",
-         "gpushim: cuMemAllocManaged refused: [default] of GPUSHIM_POLICY:1 says managed = deny; use cudaMalloc instead "
+         "gpushim: cuMemAllocManaged refused: [default] of GPUSHIM_POLICY:1 says managed = deny; "
+         "use cudaMalloc instead "
          "of cudaMallocManaged\n"},
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB;managed=ignore"},
          "init device=0 managed=134217728 alloc=67108864",
@@ -214,18 +251,23 @@ static void test_pools(void **state)
 {
     (void)state;
     static const struct run rows[] = {
-        /* a pool is charged by what it reserves, in chunks; the idle reserve serves the next request */
+        /* a pool is charged by what it reserves, in chunks; the idle reserve serves the next
+           request */
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
-         "init device=0 async=1048576 info live=3 async=1048576 info alloc=33554432 alloc=512 live=3",
+         "init device=0 async=1048576 info live=3 async=1048576 info alloc=33554432 alloc=512 "
+         "live=3",
          "init: 0\ndevice: 0\nasync: 0\ninfo: 0, 33554432 of 67108864\nlive 3: 33554432\nasync: 0\n"
          "info: 0, 33554432 of 67108864\nalloc: 0\nalloc: 2\nlive 3: 67108864\n",
-         "gpushim: cuMemAlloc of 512 bytes on GPU 3 refused, out of memory: this process holds 64 MiB of the 64 MiB that "
+         "gpushim: cuMemAlloc of 512 bytes on GPU 3 refused, out of memory: this process holds 64 "
+         "MiB of the 64 MiB that "
          "[default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
          "init device=0 async=67108864 async=1048576 async-free async=67108864 live=3",
          "init: 0\ndevice: 0\nasync: 0\nasync: 2\nasync-free: 0\nasync: 0\nlive 3: 67108864\n",
-         "gpushim: cuMemAllocAsync of 32 MiB on GPU 3 refused, out of memory: this process holds 64 MiB of the 64 MiB "
-         "that [default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
+         "gpushim: cuMemAllocAsync of 32 MiB on GPU 3 refused, out of memory: this process holds "
+         "64 MiB of the 64 MiB "
+         "that [default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger "
+         "cap\n"},
         /* idle reserve of a pool makes way for other memory */
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
          "init device=0 async=67108864 async-free alloc=67108864 live=3",
@@ -242,13 +284,16 @@ static void test_handles(void **state)
         /* released while mapped: the memory, and its charge, live until the last mapping goes */
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
          "init device=0 create=0:67108864 map release live=3 alloc=512 unmap live=3 alloc=67108864",
-         "init: 0\ndevice: 0\ncreate: 0\nmap: 0\nrelease: 0\nlive 3: 67108864\nalloc: 2\nunmap: 0\nlive 3: 0\nalloc: 0\n",
-         "gpushim: cuMemAlloc of 512 bytes on GPU 3 refused, out of memory: this process holds 64 MiB of the 64 MiB that "
+         "init: 0\ndevice: 0\ncreate: 0\nmap: 0\nrelease: 0\nlive 3: 67108864\nalloc: 2\nunmap: "
+         "0\nlive 3: 0\nalloc: 0\n",
+         "gpushim: cuMemAlloc of 512 bytes on GPU 3 refused, out of memory: this process holds 64 "
+         "MiB of the 64 MiB that "
          "[default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"},
          "init device=0 create=0:67108864 map unmap create=0:2097152 release",
          "init: 0\ndevice: 0\ncreate: 0\nmap: 0\nunmap: 0\ncreate: 2\nrelease: 0\n",
-         "gpushim: cuMemCreate of 2 MiB on GPU 3 refused, out of memory: this process holds 64 MiB of the 64 MiB that "
+         "gpushim: cuMemCreate of 2 MiB on GPU 3 refused, out of memory: this process holds 64 MiB "
+         "of the 64 MiB that "
          "[default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask for a larger cap\n"},
         /* by its location, not by the current context; it needs none */
         {{"GPUSHIM_POLICY=devices=3,1;memory=64MiB"},
@@ -263,18 +308,22 @@ static void test_peers(void **state)
 {
     (void)state;
     static const struct run rows[] = {
-        {{NULL}, "init peer=0:1 device=0 device=1 enable=0:1", "init: 0\npeer: 0, 1\ndevice: 0\ndevice: 0\nenable: 0\n", ""},
+        {{NULL},
+         "init peer=0:1 device=0 device=1 enable=0:1",
+         "init: 0\npeer: 0, 1\ndevice: 0\ndevice: 0\nenable: 0\n",
+         ""},
         {{"GPUSHIM_POLICY=devices=3,1;peer_access=deny"},
          "init peer=0:1 device=0 device=1 enable=0:1 enable=0:1",
          "init: 0\npeer: 0, 0\ndevice: 0\ndevice: 0\nenable: 217\nenable: 217\n",
-         "gpushim: cuCtxEnablePeerAccess refused from GPU 3 to GPU 1: [default] of GPUSHIM_POLICY:2 says peer_access = "
+         "gpushim: cuCtxEnablePeerAccess refused from GPU 3 to GPU 1: [default] of "
+         "GPUSHIM_POLICY:2 says peer_access = "
          "deny; copies between GPUs go on working, through the host\n"},
     };
     CHECK_ALL(rows);
 }
 
-/* A driver of the future has a cuMemAlloc_v3: unknown to us, so it must not pass, nor must an older one
- * stand in for it. What no rule guards passes. */
+/* A driver of the future has a cuMemAlloc_v3: unknown to us, so it must not pass, nor must an older
+ * one stand in for it. What no rule guards passes. */
 static void test_unknown_variant(void **state)
 {
     (void)state;
@@ -289,8 +338,10 @@ static void test_unknown_variant(void **state)
          ""},
         {{"SIMCUDA_DRIVER=14000", "GPUSHIM_POLICY=memory=1GiB"},
          "resolve=cuMemAlloc:14000 resolve1=cuMemAlloc:14000 resolve=cuMemAlloc:13000",
-         "resolve: 0, nothing, status 2\nresolve1: 500, nothing, status 0\nresolve: 0, a function, status 0\n",
-         "gpushim: cuMemAlloc: this driver offers a variant that this gpushim does not know; withheld, so that the "
+         "resolve: 0, nothing, status 2\nresolve1: 500, nothing, status 0\nresolve: 0, a function, "
+         "status 0\n",
+         "gpushim: cuMemAlloc: this driver offers a variant that this gpushim does not know; "
+         "withheld, so that the "
          "policy holds; a newer gpushim may know it\n"},
         /* a driver without some hooked function: it is simply not there */
         {{"SIMCUDA_MISSING=cuMemCreate", "GPUSHIM_POLICY=memory=1GiB"},
@@ -308,11 +359,13 @@ static void test_bad_policies(void **state)
         {{"GPUSHIM_POLICY=devices=9"},
          "init init",
          "init: 800\ninit: 800\n",
-         "gpushim: CUDA refused: GPUSHIM_POLICY:1:9: GPU 9 is not there: this machine has 4 (0-3)\n"},
+         "gpushim: CUDA refused: GPUSHIM_POLICY:1:9: GPU 9 is not there: this machine has 4 "
+         "(0-3)\n"},
         {{"GPUSHIM_CONF=/nowhere/gpushim.conf"},
          "init",
          "init: 800\n",
-         "gpushim: CUDA refused: /nowhere/gpushim.conf: named by GPUSHIM_CONF, cannot be read: no such file\n"},
+         "gpushim: CUDA refused: /nowhere/gpushim.conf: named by GPUSHIM_CONF, cannot be read: no "
+         "such file\n"},
         {{"GPUSHIM_CONF=/dev/null"},
          "init",
          "init: 800\n",
@@ -349,7 +402,8 @@ static void test_system_policy(void **state)
                                         "init: 800\n",
                                         "gpushim: CUDA refused: " SYSTEM_POLICY ": "
                                         "is writable by group or others; chmod 644 it\n"};
-    static const struct run alone = {{NULL}, "init devices", "init: 0\ndevices: 0, 2\n  0 = GPU 3\n  1 = GPU 1\n", ""};
+    static const struct run alone = {
+        {NULL}, "init devices", "init: 0\ndevices: 0, 2\n  0 = GPU 3\n  1 = GPU 1\n", ""};
     static const struct run foreign_owner = {{NULL}, "init", "init: 800\n", NULL};
     if (geteuid() != 0) {
         print_message("only root can make a file that is trusted\n");
@@ -367,10 +421,17 @@ static void test_system_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_view),  cmocka_unit_test(test_cap),     cmocka_unit_test(test_managed),
-        cmocka_unit_test(test_pools), cmocka_unit_test(test_handles), cmocka_unit_test(test_peers),
-        cmocka_unit_test(test_unknown_variant), cmocka_unit_test(test_bad_policies), cmocka_unit_test(test_system_policy),
+        cmocka_unit_test(test_view),
+        cmocka_unit_test(test_cap),
+        cmocka_unit_test(test_managed),
+        cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_handles),
+        cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_unknown_variant),
+        cmocka_unit_test(test_bad_policies),
+        cmocka_unit_test(test_system_policy),
     };
-    snprintf(state_variable, sizeof state_variable, "SIMCUDA_STATE=%s/behaviour.%d", WORK_DIR, (int)getpid());
+    snprintf(state_variable, sizeof state_variable, "SIMCUDA_STATE=%s/behaviour.%d", WORK_DIR,
+             (int)getpid());
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* nodriver_test.c -- a machine without a driver, and a program that refers to it weakly: under the shim
- * the names are there (it exports them), and every one answers an error; none crashes.
+/* nodriver_test.c -- a machine without a driver, and a program that refers to it weakly: under the
+ * shim the names are there (it exports them), and every one answers an error; none crashes.
  */
 #include "cmocka_all.h"
 #include "cuda_abi.h"
@@ -14,8 +14,9 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint
                              CUdriverProcAddressQueryResult *status) __attribute__((weak));
 cudaError_t cudaSetDevice(int device) __attribute__((weak));
 cudaError_t cudaGetDeviceCount(int *count) __attribute__((weak));
-nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, nvmlGpuP2PCapsIndex_t index,
-                                    nvmlGpuP2PStatus_t *status) __attribute__((weak));
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other,
+                                    nvmlGpuP2PCapsIndex_t index, nvmlGpuP2PStatus_t *status)
+    __attribute__((weak));
 
 static void test_calls_answer(void **state)
 {
@@ -28,7 +29,8 @@ static void test_calls_answer(void **state)
         fail_msg("run with the shim preloaded");
     assert_int_equal(cuMemAlloc_v2(&pointer, 512), CUDA_ERROR_STUB_LIBRARY);
     assert_int_equal(cuInit(0), CUDA_ERROR_STUB_LIBRARY);
-    assert_int_equal(cuGetProcAddress_v2("cuInit", &function, 13000, 0, NULL), CUDA_ERROR_STUB_LIBRARY);
+    assert_int_equal(cuGetProcAddress_v2("cuInit", &function, 13000, 0, NULL),
+                     CUDA_ERROR_STUB_LIBRARY);
     assert_int_equal(cudaSetDevice(0), cudaErrorInitializationError);
     assert_int_equal(cudaGetDeviceCount(&count), cudaErrorInitializationError);
     assert_int_equal(nvmlDeviceGetP2PStatus(NULL, NULL, NVML_P2P_CAPS_INDEX_READ, &status),

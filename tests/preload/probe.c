@@ -1,5 +1,5 @@
-/* probe.c -- a small CUDA program on the driver API, told by its arguments what to do; prints what it
- * meets, one line a step. Knows nothing of gpushim.
+/* probe.c -- a small CUDA program on the driver API, told by its arguments what to do; prints what
+ * it meets, one line a step. Knows nothing of gpushim.
  *
  *   init  devices  get=N  device=N (a context on N)  destroy
  *   alloc=BYTES  managed=BYTES  pitch=WIDTHxROWS  async=BYTES  free  async-free  trim
@@ -40,10 +40,7 @@ static uintptr_t look_up(const char *name)
 
 #define DRIVER(name, ...) ((CUresult(*)(__VA_ARGS__))look_up(#name))
 
-static void print_result(const char *step, CUresult rc)
-{
-    printf("%s: %d\n", step, (int)rc);
-}
+static void print_result(const char *step, CUresult rc) { printf("%s: %d\n", step, (int)rc); }
 
 static void keep(const char *step, CUresult rc, CUdeviceptr pointer)
 {
@@ -67,7 +64,8 @@ static void devices(void)
 
 static void context_on(int device)
 {
-    CUresult rc = DRIVER(cuCtxCreate_v2, CUcontext *, unsigned int, CUdevice)(&contexts[device & 63], 0, device);
+    CUresult rc = DRIVER(cuCtxCreate_v2, CUcontext *, unsigned int,
+                         CUdevice)(&contexts[device & 63], 0, device);
     print_result("device", rc);
 }
 
@@ -84,15 +82,16 @@ static void create(int device, unsigned long long bytes)
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                 .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
     handle_bytes = bytes;
-    print_result("create", DRIVER(cuMemCreate, CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
-                                  unsigned long long)(&handle, bytes, &prop, 0));
+    print_result("create",
+                 DRIVER(cuMemCreate, CUmemGenericAllocationHandle *, size_t,
+                        const CUmemAllocationProp *, unsigned long long)(&handle, bytes, &prop, 0));
 }
 
 static void map(void)
 {
     if (!reservation)
         DRIVER(cuMemAddressReserve, CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long)
-        (&reservation, RESERVATION, 0, 0, 0);
+    (&reservation, RESERVATION, 0, 0, 0);
     print_result("map", DRIVER(cuMemMap, CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
                                unsigned long long)(reservation, handle_bytes, 0, handle, 0));
 }
@@ -114,17 +113,23 @@ static void step_memory(const char *step, const char *value)
 {
     CUdeviceptr pointer = 0;
     char *end;
-    unsigned long long bytes = strtoull(value, &end, 0), second = *end ? strtoull(end + 1, NULL, 0) : 0;
+    unsigned long long bytes = strtoull(value, &end, 0),
+                       second = *end ? strtoull(end + 1, NULL, 0) : 0;
     size_t pitch = 0;
     if (strcmp(step, "alloc") == 0)
         keep(step, DRIVER(cuMemAlloc_v2, CUdeviceptr *, size_t)(&pointer, bytes), pointer);
     else if (strcmp(step, "managed") == 0)
-        keep(step, DRIVER(cuMemAllocManaged, CUdeviceptr *, size_t, unsigned int)(&pointer, bytes, 1), pointer);
+        keep(step,
+             DRIVER(cuMemAllocManaged, CUdeviceptr *, size_t, unsigned int)(&pointer, bytes, 1),
+             pointer);
     else if (strcmp(step, "pitch") == 0)
-        keep(step, DRIVER(cuMemAllocPitch_v2, CUdeviceptr *, size_t *, size_t, size_t, unsigned int)(
-                       &pointer, &pitch, bytes, second, 4), pointer);
+        keep(step,
+             DRIVER(cuMemAllocPitch_v2, CUdeviceptr *, size_t *, size_t, size_t,
+                    unsigned int)(&pointer, &pitch, bytes, second, 4),
+             pointer);
     else if (strcmp(step, "async") == 0)
-        keep(step, DRIVER(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream)(&pointer, bytes, NULL), pointer);
+        keep(step, DRIVER(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream)(&pointer, bytes, NULL),
+             pointer);
     else if (strcmp(step, "create") == 0)
         create((int)bytes, second);
     else
@@ -139,7 +144,8 @@ static void step_pair(const char *step, int a, int b)
         printf("peer: %d, %d\n", (int)rc, can);
     } else {
         DRIVER(cuCtxSetCurrent, CUcontext)(contexts[a]);
-        print_result("enable", DRIVER(cuCtxEnablePeerAccess, CUcontext, unsigned int)(contexts[b], 0));
+        print_result("enable",
+                     DRIVER(cuCtxEnablePeerAccess, CUcontext, unsigned int)(contexts[b], 0));
     }
 }
 
@@ -152,11 +158,13 @@ static void resolve(const char *step, char *name)
     int version = atoi(colon + 1);
     CUresult rc;
     if (strcmp(step, "resolve") == 0)
-        rc = DRIVER(cuGetProcAddress_v2, const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *)(
-            name, &function, version, 0, &status);
+        rc = DRIVER(cuGetProcAddress_v2, const char *, void **, int, cuuint64_t,
+                    CUdriverProcAddressQueryResult *)(name, &function, version, 0, &status);
     else
-        rc = DRIVER(cuGetProcAddress, const char *, void **, int, cuuint64_t)(name, &function, version, 0);
-    printf("%s: %d, %s, status %d\n", step, (int)rc, function ? "a function" : "nothing", (int)status);
+        rc = DRIVER(cuGetProcAddress, const char *, void **, int, cuuint64_t)(name, &function,
+                                                                              version, 0);
+    printf("%s: %d, %s, status %d\n", step, (int)rc, function ? "a function" : "nothing",
+           (int)status);
 }
 
 static void step_number(const char *step, int number)

@@ -23,7 +23,8 @@ struct row {
 };
 
 static const struct row rows[] = {
-#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments) {#symbol, #base, version, stream},
+#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)                    \
+    {#symbol, #base, version, stream},
 #define NVML_HOOK(symbol, when, parameters, arguments)
 #define RUNTIME_HOOK(symbol, parameters, arguments)
 #define DRIVER_CALL(symbol, parameters)
@@ -45,10 +46,7 @@ static const char *home_of(const void *address)
     return slash ? slash + 1 : info.dli_fname;
 }
 
-static bool is_there(const struct row *row)
-{
-    return row->version <= driver_version;
-}
+static bool is_there(const struct row *row) { return row->version <= driver_version; }
 
 /* What any route must give for this row. */
 static void check(const struct row *row, const char *route, void *got)
@@ -68,8 +66,9 @@ static void test_handle(void **state)
     }
 }
 
-/* Real drivers export without versions, and like them this one has a table of versions for what it needs
- * of others: asked for a version it answers nothing, and that must not become a hook or the original. */
+/* Real drivers export without versions, and like them this one has a table of versions for what it
+ * needs of others: asked for a version it answers nothing, and that must not become a hook or the
+ * original. */
 static void test_dlvsym(void **state)
 {
     (void)state;
@@ -82,8 +81,8 @@ static void test_dlvsym(void **state)
     assert_non_null(strstr(dlerror(), "strlen"));
 }
 
-/* The program's handle and the two special ones. Here libcuda is not in the global scope (dlopen with
- * RTLD_LOCAL), so a bare program finds nothing; under a policy the hook is the answer. */
+/* The program's handle and the two special ones. Here libcuda is not in the global scope (dlopen
+ * with RTLD_LOCAL), so a bare program finds nothing; under a policy the hook is the answer. */
 static void test_default_scope(void **state)
 {
     (void)state;
@@ -95,7 +94,11 @@ static void test_default_scope(void **state)
             if (bare)
                 assert_null(by[k]);
             else
-                check(&rows[i], k == 0 ? "RTLD_DEFAULT" : k == 1 ? "RTLD_NEXT" : "the program's handle", by[k]);
+                check(&rows[i],
+                      k == 0   ? "RTLD_DEFAULT"
+                      : k == 1 ? "RTLD_NEXT"
+                               : "the program's handle",
+                      by[k]);
         }
     }
 }
@@ -110,7 +113,8 @@ static void *by_address_of(const struct row *row, int version, bool old)
         assert_true(rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_FOUND);
     } else {
         get_v2 *get = (get_v2 *)(uintptr_t)dlsym(driver, "cuGetProcAddress_v2");
-        assert_int_equal(get(row->base, &got, version, (cuuint64_t)row->stream, &status), CUDA_SUCCESS);
+        assert_int_equal(get(row->base, &got, version, (cuuint64_t)row->stream, &status),
+                         CUDA_SUCCESS);
         assert_int_equal(got == NULL, status != CU_GET_PROC_ADDRESS_SUCCESS);
     }
     return got;
@@ -132,7 +136,8 @@ static void test_proc_address(void **state)
     }
 }
 
-/* cudart replaces its resolver by the resolver's own answer: if that escapes, everything after does. */
+/* cudart replaces its resolver by the resolver's own answer: if that escapes, everything after
+ * does. */
 static void test_resolver_of_resolver(void **state)
 {
     (void)state;
@@ -147,7 +152,8 @@ static void test_odd_questions(void **state)
     (void)state;
     void *got = &got, *mark = got;
     get_v1 *get = (get_v1 *)(uintptr_t)dlsym(driver, "cuGetProcAddress");
-    assert_int_equal(get("cuMemAlloc_v2", &got, driver_version, 0), CUDA_ERROR_NOT_FOUND); /* a suffixed name */
+    assert_int_equal(get("cuMemAlloc_v2", &got, driver_version, 0),
+                     CUDA_ERROR_NOT_FOUND); /* a suffixed name */
     assert_ptr_equal(got, mark);
     if (driver_version >= 12000) {
         get_v2 *get2 = (get_v2 *)(uintptr_t)dlsym(driver, "cuGetProcAddress_v2");
@@ -166,8 +172,8 @@ static void test_odd_questions(void **state)
 static void test_others_are_untouched(void **state)
 {
     (void)state;
-    static const char *const names[] = {"cuLaunchKernel", "cuMemcpyDtoD_v2", "cuMemcpyPeer", "cuEventCreate",
-                                        "cuCtxCreate_v2", "cuDriverGetVersion"};
+    static const char *const names[] = {"cuLaunchKernel", "cuMemcpyDtoD_v2", "cuMemcpyPeer",
+                                        "cuEventCreate",  "cuCtxCreate_v2",  "cuDriverGetVersion"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_string_equal(home_of(dlsym(driver, names[i])), "libcuda.so.1");
 }
@@ -190,7 +196,8 @@ static void test_nvml(void **state)
 {
     (void)state;
     void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-    assert_string_equal(home_of(dlsym(nvml, "nvmlDeviceGetP2PStatus")), hooked ? "libgpushim.so" : "libnvidia-ml.so.1");
+    assert_string_equal(home_of(dlsym(nvml, "nvmlDeviceGetP2PStatus")),
+                        hooked ? "libgpushim.so" : "libnvidia-ml.so.1");
     assert_string_equal(home_of(dlsym(nvml, "nvmlDeviceGetTemperature")), "libnvidia-ml.so.1");
 }
 

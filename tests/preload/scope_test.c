@@ -1,6 +1,6 @@
-/* scope_test.c -- names keep their meaning: what a program or a plugin would find without the shim for
- * names that are not the driver's, or that are its own, it finds with it. Linked to the driver, so that
- * link-time references are met too. argv[1]: bare, inert or hooked.
+/* scope_test.c -- names keep their meaning: what a program or a plugin would find without the shim
+ * for names that are not the driver's, or that are its own, it finds with it. Linked to the driver,
+ * so that link-time references are met too. argv[1]: bare, inert or hooked.
  */
 #include "cmocka_all.h"
 #include "cuda_abi.h"
@@ -19,14 +19,14 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device);
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
 /* As a program with a trampoline of its own has it (exported by -rdynamic). */
-CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+                     const CUmemAllocationProp *prop, unsigned long long flags);
 
 static bool hooked, bare;
 static void *plugin;
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags)
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+                     const CUmemAllocationProp *prop, unsigned long long flags)
 {
     (void)handle, (void)bytes, (void)prop, (void)flags;
     return (CUresult)4712;
@@ -41,10 +41,7 @@ static const char *home_of(const void *address)
     return slash ? slash + 1 : info.dli_fname;
 }
 
-static const char *driver_or_shim(void)
-{
-    return hooked ? "libgpushim.so" : "libcuda.so.1";
-}
+static const char *driver_or_shim(void) { return hooked ? "libgpushim.so" : "libcuda.so.1"; }
 
 static void test_own_definitions(void **state)
 {
@@ -60,7 +57,8 @@ static void test_own_definitions(void **state)
 static void test_global_driver(void **state)
 {
     (void)state;
-    static const char *const names[] = {"cuMemAlloc_v2", "cuMemFree_v2", "cuInit", "cuGetProcAddress_v2"};
+    static const char *const names[] = {"cuMemAlloc_v2", "cuMemFree_v2", "cuInit",
+                                        "cuGetProcAddress_v2"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_string_equal(home_of(dlsym(RTLD_DEFAULT, names[i])), driver_or_shim());
         assert_string_equal(home_of(dlsym(RTLD_NEXT, names[i])), driver_or_shim());
@@ -71,7 +69,8 @@ static void test_from_a_plugin(void **state)
 {
     (void)state;
     void *(*next)(const char *) = (void *(*)(const char *))(uintptr_t)dlsym(plugin, "plugin_next");
-    void *(*by_default)(const char *) = (void *(*)(const char *))(uintptr_t)dlsym(plugin, "plugin_default");
+    void *(*by_default)(const char *) =
+        (void *(*)(const char *))(uintptr_t)dlsym(plugin, "plugin_default");
     assert_ptr_equal(by_default("strlen"), dlsym(RTLD_DEFAULT, "strlen"));
     assert_ptr_equal(by_default("only_here"), dlsym(plugin, "only_here")); /* its local scope */
     assert_null(dlsym(RTLD_DEFAULT, "only_here"));
@@ -117,7 +116,8 @@ static void test_first_calls_at_once(void **state)
     assert_int_equal(cuDeviceGetCount(&count), CUDA_SUCCESS);
     assert_int_equal(count, hooked ? 2 : 4);
     assert_int_equal(cuDeviceGetUuid_v2(&uuid, 0), CUDA_SUCCESS);
-    assert_int_equal((unsigned char)uuid.bytes[0], hooked ? 3 : 1); /* the simulated UUID begins with the index */
+    assert_int_equal((unsigned char)uuid.bytes[0],
+                     hooked ? 3 : 1); /* the simulated UUID begins with the index */
     assert_null(getenv("CUDA_VISIBLE_DEVICES"));
 }
 

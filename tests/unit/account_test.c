@@ -13,8 +13,12 @@ static void test_granule(void **state)
     static const struct {
         uint64_t asked, taken;
     } rows[] = {
-        {1, 512},           {512, 512},         {513, 1024},
-        {MIB - 1, MIB},     {MIB, 2 * MIB},     {2 * MIB, 2 * MIB},
+        {1, 512},
+        {512, 512},
+        {513, 1024},
+        {MIB - 1, MIB},
+        {MIB, 2 * MIB},
+        {2 * MIB, 2 * MIB},
         {2 * MIB + 1, 4 * MIB},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -99,8 +103,9 @@ static void test_racing_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_granule), cmocka_unit_test(test_the_edge), cmocka_unit_test(test_without_a_cap),
-        cmocka_unit_test(test_reports), cmocka_unit_test(test_racing_threads),
+        cmocka_unit_test(test_granule),        cmocka_unit_test(test_the_edge),
+        cmocka_unit_test(test_without_a_cap),  cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_racing_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

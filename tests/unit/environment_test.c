@@ -57,7 +57,8 @@ static void test_array_moved_meanwhile(void **state)
     assert_true(environment_swap_in(&swap, ours));
     for (int i = 0; i < 200; i++) {
         strcpy(name, "FILLER_xxx");
-        name[7] = (char)('0' + i / 100), name[8] = (char)('0' + i / 10 % 10), name[9] = (char)('0' + i % 10);
+        name[7] = (char)('0' + i / 100), name[8] = (char)('0' + i / 10 % 10),
+        name[9] = (char)('0' + i % 10);
         setenv(name, "1", 1);
     }
     environment_swap_out(&swap);

@@ -1,4 +1,5 @@
-/* track_test.c -- the table of live things: what is put is taken once, at any size, by any thread. */
+/* track_test.c -- the table of live things: what is put is taken once, at any size, by any thread.
+ */
 #include "cmocka_all.h"
 #include "track.h"
 
@@ -10,7 +11,8 @@ enum { MILLION = 1000000, THREADS = 4, ROUNDS = 20000 };
 
 static struct track_entry entry_of(uint64_t key)
 {
-    return (struct track_entry){.key = key, .bytes = key * 3, .owner = key % 7, .device = 5, .kind = 2, .count = 9};
+    return (struct track_entry){
+        .key = key, .bytes = key * 3, .owner = key % 7, .device = 5, .kind = 2, .count = 9};
 }
 
 static void test_what_is_put_is_taken_once(void **state)
@@ -107,7 +109,8 @@ static void *churn(void *argument)
         struct track_entry in = entry_of(mine + i * 512);
         if (!track_put(&shared, &in))
             abort();
-        if (i > 50 && track_take(&shared, mine + (i - 50) * 512, &out) && out.key == mine + (i - 50) * 512)
+        if (i > 50 && track_take(&shared, mine + (i - 50) * 512, &out) &&
+            out.key == mine + (i - 50) * 512)
             atomic_fetch_add(&taken, 1);
     }
     for (uint64_t i = ROUNDS - 49; i <= ROUNDS; i++) {
@@ -160,9 +163,12 @@ static void test_taken_by_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_put_is_taken_once), cmocka_unit_test(test_keys_at_the_edges),
-        cmocka_unit_test(test_a_million),                 cmocka_unit_test(test_the_end_of_an_owner),
-        cmocka_unit_test(test_threads),                   cmocka_unit_test(test_taken_by_one),
+        cmocka_unit_test(test_what_is_put_is_taken_once),
+        cmocka_unit_test(test_keys_at_the_edges),
+        cmocka_unit_test(test_a_million),
+        cmocka_unit_test(test_the_end_of_an_owner),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_taken_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* visible_test.c -- CUDA_VISIBLE_DEVICES against a grant: each row worked out by hand.
  *
- * The machine has four GPUs; the policy grants 3, 1 and 0 in that order. So in the variable 0 is GPU 3,
- * 1 is GPU 1 and 2 is GPU 0; GPU 2 is not to be had by any name.
+ * The machine has four GPUs; the policy grants 3, 1 and 0 in that order. So in the variable 0 is
+ * GPU 3, 1 is GPU 1 and 2 is GPU 0; GPU 2 is not to be had by any name.
  */
 #include "cmocka_all.h"
 #include "visible.h"
@@ -21,39 +21,39 @@ static const struct {
     const char *value;
     const char *seen; /* the GPUs of the machine, in order */
 } rows[] = {
-    {NULL, "310"},                /* unset: all of the grant */
-    {"", ""},                     /* empty: none */
+    {NULL, "310"}, /* unset: all of the grant */
+    {"", ""},      /* empty: none */
     {"0", "3"},
     {"1,0", "13"},
     {"2", "0"},
     {"0,1,2", "310"},
-    {"3", ""},                    /* beyond the grant */
-    {"0,3,1", "3"},               /* what follows the first invalid entry is dropped */
+    {"3", ""},      /* beyond the grant */
+    {"0,3,1", "3"}, /* what follows the first invalid entry is dropped */
     {"-1", ""},
     {"0,-1,1", "3"},
     {"0,2,-1,1", "30"},
-    {"0,0", ""},                  /* twice: the whole list is empty */
+    {"0,0", ""}, /* twice: the whole list is empty */
     {"0,1,0", ""},
-    {"0,1,,2", "31"},             /* an empty entry is invalid */
+    {"0,1,,2", "31"}, /* an empty entry is invalid */
     {",0", ""},
     {"0,", "3"},
     {" 1 , 0 ", "13"},
     {"+1", "1"},
-    {"1gpu2", "1"},               /* as strtol reads it */
+    {"1gpu2", "1"}, /* as strtol reads it */
     {"gpu1", ""},
     {"99999999999999999999", ""}, /* no overflow into a valid one */
     {"4294967296", ""},
     {"GPU-dd000000-0000-0000-0000-000000000003", "3"},
-    {"GPU-d", "3"},               /* a prefix that fits one */
+    {"GPU-d", "3"}, /* a prefix that fits one */
     {"GPU-ab,GPU-aa", "10"},
-    {"GPU-a", ""},                /* fits two */
-    {"GPU-cc", ""},               /* on the machine, not in the grant */
+    {"GPU-a", ""},  /* fits two */
+    {"GPU-cc", ""}, /* on the machine, not in the grant */
     {"GPU-ff", ""},
     {"GPU-dd,GPU-cc,GPU-aa", "3"},
-    {"GPU-dd,GPU-dd0", ""},       /* the same card twice */
-    {"GPU-dd,1", "3"},            /* another form ends the list */
+    {"GPU-dd,GPU-dd0", ""}, /* the same card twice */
+    {"GPU-dd,1", "3"},      /* another form ends the list */
     {"0,GPU-ab", "3"},
-    {"gpu-dd", ""},               /* case counts */
+    {"gpu-dd", ""}, /* case counts */
     {"GPU-", ""},
     {"MIG-dd", ""},
 };
@@ -69,8 +69,8 @@ static void test_table(void **state)
             seen[k] = (char)('0' + grants[chosen[k]].gpu);
         seen[count] = '\0';
         if (strcmp(seen, rows[i].seen) != 0)
-            fail_msg("CUDA_VISIBLE_DEVICES=%s: sees %s, not %s", rows[i].value ? rows[i].value : "(unset)", seen,
-                     rows[i].seen);
+            fail_msg("CUDA_VISIBLE_DEVICES=%s: sees %s, not %s",
+                     rows[i].value ? rows[i].value : "(unset)", seen, rows[i].seen);
     }
 }
 
@@ -90,6 +90,7 @@ static void test_long_values(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_long_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),
+                                       cmocka_unit_test(test_long_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
