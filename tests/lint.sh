@@ -1,14 +1,14 @@
 #!/bin/sh
-# Reads the code instead of running it: clang-format (.clang-format), clang-tidy (.clang-tidy), cppcheck, and for
-# the scripts shellcheck, over what git tracks. Installs them if need be. Prints only what is wrong.
+# Reads the code instead of running it: clang-format (.clang-format), clang-tidy (.clang-tidy), cppcheck, groff for
+# the man pages and shellcheck for the scripts, over what git tracks. Installs them if need be. Prints only what is wrong.
 #
-#     tests/lint.sh [format|tidy|cppcheck|scripts ...]      only these
+#     tests/lint.sh [format|tidy|cppcheck|pages|scripts ...]      only these
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cd "$here/.."
 . tests/packages.sh
-need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck git=git
+need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck groff=groff git=git
 
 jobs=${GPUSHIM_JOBS:-$(nproc 2>/dev/null || echo 2)}
 status=0
@@ -33,17 +33,26 @@ cppcheck_all()
         --suppress=missingIncludeSystem -I shim -I policy -j "$jobs" --file-list=build/cppcheck-files
 }
 
+# Man pages that groff has something to say about.
+pages()
+{
+    for page in docs/*.[1-9]; do
+        groff -Tutf8 -mandoc -ww -z "$page" 2>&1
+    done | { ! grep .; }
+}
+
 scripts()
 {
     { tracked '*.sh'; printf '.ci/run\0'; } | xargs -0 shellcheck -x -S warning
 }
 
-[ "$#" -gt 0 ] || set -- format tidy cppcheck scripts
+[ "$#" -gt 0 ] || set -- format tidy cppcheck pages scripts
 for part in "$@"; do
     case $part in
     format) format ;;
     tidy) tidy ;;
     cppcheck) cppcheck_all ;;
+    pages) pages ;;
     scripts) scripts ;;
     *) echo "lint.sh: no such part: $part" >&2; exit 2 ;;
     esac || { echo "lint: $part has complaints" >&2; status=1; }
