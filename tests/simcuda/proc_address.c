@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-int version_reported(void)
-{
-    return settings_driver() ? settings_driver() : version_of_library;
-}
-
 /* The row that a driver of the reported version gives for a base name, version and stream; NULL: none.
  * Sets *exists if it would give one for a greater version. */
 static const struct api_row *find(const char *base, int version, int stream, int *exists)

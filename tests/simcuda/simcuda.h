@@ -1,6 +1,6 @@
 /* simcuda.h -- the referee: what the simulated driver itself counted, for tests to judge by.
  *
- * Exported by the simulated libcuda.so.1 beside the driver's own names. A test that doesn't link it
+ * Exported by the simulated libraries beside the driver's own names. A test that doesn't link it
  * finds the functions by dlsym. All are valid before cuInit, after fork and from any thread, take no
  * part in SIMCUDA_FAIL, and never change what they count. The environment variables are in README.md.
  */
@@ -27,5 +27,8 @@ uint64_t simcuda_context_bytes(int gpu, int pid);
 /* How often this process called an exported function of the simulated libcuda, failed calls and those
  * that SIMCUDA_FAIL answered included. An unknown name has 0 calls. */
 uint64_t simcuda_calls(const char *symbol);
+
+/* The same for the simulated libnvidia-ml.so.1, which exports it. */
+uint64_t simcuda_nvml_calls(const char *symbol);
 
 #endif

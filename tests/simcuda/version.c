@@ -1,4 +1,9 @@
 /* version.c -- the one object that differs between the libraries; SIMCUDA_VERSION comes from CMakeLists.txt. */
 #include "version.h"
 
-const int version_of_library = SIMCUDA_VERSION;
+#include "settings.h"
+
+int version_reported(void)
+{
+    return settings_driver() ? settings_driver() : SIMCUDA_VERSION;
+}

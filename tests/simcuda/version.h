@@ -2,8 +2,6 @@
 #ifndef GPUSHIM_TESTS_SIMCUDA_VERSION_H
 #define GPUSHIM_TESTS_SIMCUDA_VERSION_H
 
-extern const int version_of_library; /* in version.c, compiled once for each library */
-
 /* 1000 * major + 10 * minor: SIMCUDA_DRIVER, else the library's own. */
 int version_reported(void);
 
