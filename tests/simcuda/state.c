@@ -91,6 +91,7 @@ static struct state_file *map_file(int fd)
         make_lock(file);
         atomic_store(&file->layout, LAYOUT);
     }
+    flock(fd, LOCK_UN); /* closing would not do: the mapping holds the open file */
     return file;
 }
 
@@ -101,7 +102,7 @@ static int open_state(void)
         int fd = open(settings_state_path(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (fd >= 0) {
             state = map_file(fd);
-            close(fd); /* and with it the flock */
+            close(fd);
         }
         if (!state)
             fprintf(stderr, "simcuda: %s: %s\n", settings_state_path(), strerror(errno));
