@@ -119,19 +119,22 @@ void log_write(enum policy_log_level level, const struct text_line *line)
     errno = saved_errno;
 }
 
-static uint64_t mix(uint64_t hash, const char *bytes, size_t length)
+static uint64_t mix(uint64_t hash, unsigned int value)
 {
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211U;
-    return hash;
+    return (hash ^ value) * 1099511628211U; /* FNV-1a */
+}
+
+static uint64_t mix_string(uint64_t hash, const char *string)
+{
+    for (; *string; string++)
+        hash = mix(hash, (unsigned char)*string);
+    return mix(hash, 0);
 }
 
 bool log_first_refusal(const char *rule, const char *call, int device, int other)
 {
-    const int32_t devices[2] = {device, other};
-    uint64_t kind = mix(14695981039346656037U, rule, strlen(rule) + 1);
-    kind = mix(kind, call, strlen(call) + 1);
-    kind = mix(kind, (const char *)devices, sizeof devices) | 1;
+    uint64_t kind = mix_string(mix_string(14695981039346656037U, rule), call);
+    kind = mix(mix(kind, (unsigned int)device), (unsigned int)other) | 1;
     for (int i = 0; i < REFUSALS_MAX; i++) {
         uint64_t seen = 0;
         if (__atomic_compare_exchange_n(&refusals[i], &seen, kind, false, __ATOMIC_RELAXED,

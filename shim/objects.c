@@ -21,7 +21,7 @@ struct symbol_table {
 };
 
 /* Pointers of a dynamic section are relocated by glibc, except in the vDSO; musl never does it. */
-static const void *at(const struct link_map *object, ElfW(Addr) pointer)
+static const void *at(const struct link_map *object, uintptr_t pointer)
 {
     if (pointer < object->l_addr)
         pointer += object->l_addr;
