@@ -28,6 +28,7 @@ tidy()
 
 cppcheck_all()
 {
+    mkdir -p build
     tracked 'shim/*.c' 'policy/*.c' | tr '\0' '\n' >build/cppcheck-files
     cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
         --suppress=missingIncludeSystem -I shim -I policy -j "$jobs" --file-list=build/cppcheck-files
