@@ -56,10 +56,8 @@ static CUresult refuse_because(const char *what, const struct text_line *detail)
 static bool caps_by_position(const struct posture_decision *decided)
 {
     for (size_t i = 0; i < decided->layer_count; i++) {
-        for (int k = 0; k < POLICY_GPUS_MAX; k++) {
-            if (decided->layers[i].memory_of[k].kind != POLICY_SIZE_UNSET)
-                return true;
-        }
+        if (policy_caps_by_position(&decided->layers[i]))
+            return true;
     }
     return false;
 }
