@@ -17,6 +17,7 @@ case $preset in clang*) need clang=clang ;; esac
 
 # What cannot be fetched is skipped, or fails, by name in ctest's own summary.
 tests/fetch-runtimes.sh || true
+tests/smi/fetch.sh || true
 
 jobs=${GPUSHIM_JOBS:-$(nproc 2>/dev/null || echo 2)}
 log=$(mktemp)
