@@ -23,13 +23,15 @@ enum policy_limit {
     POLICY_GPUS_MAX = 64,        /* GPUs of a machine, MIG devices counted one by one */
     POLICY_LAYERS_MAX = 3,       /* system file, GPUSHIM_CONF, GPUSHIM_POLICY */
     POLICY_ERRORS_MAX = 64,      /* kept; the rest are counted */
+    POLICY_PATH_MAX = 511,       /* bytes of a path in `log` */
 };
 
 enum policy_status {
     POLICY_OK = 0,
-    POLICY_INVALID = -1,    /* the text has errors */
-    POLICY_UNRESOLVED = -2, /* a rule that was reached needs a user or group name that cannot be had */
-    POLICY_MISSING = -3,    /* a named GPU is not on this machine or not in the outer grant */
+    POLICY_INVALID = -1, /* the text has errors */
+    POLICY_UNRESOLVED =
+        -2,              /* a rule that was reached needs a user or group name that cannot be had */
+    POLICY_MISSING = -3, /* a named GPU is not on this machine or not in the outer grant */
 };
 
 /* Bytes of the caller's text; start is NULL when not set. */
@@ -56,13 +58,14 @@ struct policy_error {
 
 struct policy_errors {
     size_t count; /* all of them; only the first POLICY_ERRORS_MAX are kept */
-    struct policy_error list[POLICY_ERRORS_MAX];
+    struct policy_error
+        list[POLICY_ERRORS_MAX + 1]; /* the last is where those beyond are written */
 };
 
 /* Who the process is. The two name look-ups are called only if a rule that is reached uses a name;
  * they return NULL when the name cannot be had, and the string stays the subject's. */
 struct policy_subject {
-    uid_t user; /* effective */
+    uid_t user;          /* effective */
     const gid_t *groups; /* effective and supplementary */
     size_t group_count;
     const char *exe; /* absolute path of the executable, "" if unknown */
@@ -73,7 +76,12 @@ struct policy_subject {
 
 enum policy_switch { POLICY_UNSET, POLICY_ALLOW, POLICY_DENY, POLICY_COUNT, POLICY_IGNORE };
 
-enum policy_size_kind { POLICY_SIZE_UNSET, POLICY_SIZE_NONE, POLICY_SIZE_BYTES, POLICY_SIZE_PERCENT };
+enum policy_size_kind {
+    POLICY_SIZE_UNSET,
+    POLICY_SIZE_NONE,
+    POLICY_SIZE_BYTES,
+    POLICY_SIZE_PERCENT
+};
 
 struct policy_size {
     enum policy_size_kind kind;
@@ -81,7 +89,13 @@ struct policy_size {
     uint64_t value; /* bytes, or percent of the card's total (1..100) */
 };
 
-enum policy_log_level { POLICY_LOG_UNSET, POLICY_LOG_ERROR, POLICY_LOG_WARN, POLICY_LOG_INFO, POLICY_LOG_DEBUG };
+enum policy_log_level {
+    POLICY_LOG_UNSET,
+    POLICY_LOG_ERROR,
+    POLICY_LOG_WARN,
+    POLICY_LOG_INFO,
+    POLICY_LOG_DEBUG
+};
 
 struct policy_choice {
     enum policy_switch value;
@@ -90,29 +104,37 @@ struct policy_choice {
 
 /* What one text says of one process: the rule that holds laid over [default]. */
 struct policy_settings {
-    const char *source;        /* the text's name */
-    struct policy_slice rule;  /* name of the rule that holds; start NULL: only [default] */
-    uint32_t rule_line;        /* where that rule begins; 0 without one */
+    const char *source;          /* the text's name */
+    struct policy_slice rule;    /* name of the rule that holds; start NULL: only [default] */
+    uint32_t rule_line;          /* where that rule begins; 0 without one */
+    uint32_t rule_end;           /* its last line */
     struct policy_slice devices; /* the list as written; start NULL: not set, which means `all` */
     uint32_t devices_line, devices_column;
+    /* For a GPU the first of these that is set holds: memory_of, base_memory_of, memory. */
     struct policy_size memory;
-    struct policy_size memory_of[POLICY_GPUS_MAX]; /* memory.K; K counts in this text's granted list */
+    struct policy_size memory_of[POLICY_GPUS_MAX]; /* memory.K; K counts in the list `devices` */
+    /* The memory.K of [default], under a rule that lists devices of its own and says nothing of
+     * memory: K counts in the list that [default] gives, and the cap follows the GPU. */
+    struct policy_size base_memory_of[POLICY_GPUS_MAX];
+    struct policy_slice base_devices;
+    uint32_t base_devices_line, base_devices_column;
     struct policy_choice peer_access; /* ALLOW, DENY */
     struct policy_choice managed;     /* COUNT, IGNORE, DENY */
     struct policy_slice log;          /* "stderr", "syslog" or a path; start NULL: not set */
     enum policy_log_level log_level;
 };
 
-/* Reads a text for one process. Every error of the text is reported, also in rules that do not hold.
- * Returns POLICY_OK; POLICY_INVALID with `errors` in order of position; or POLICY_UNRESOLVED with one
- * error that names the rule. `settings` is meaningful only with POLICY_OK. A documented key or value
- * that this build does not enforce is an error that says so. Longer than POLICY_TEXT_MAX: one error,
- * line 0. */
+/* Reads a text for one process. Every error of the text is reported, also in rules that do not
+ * hold. Returns POLICY_OK; POLICY_INVALID with `errors` in order of position; or POLICY_UNRESOLVED
+ * with one error that names the rule. `settings` is meaningful only with POLICY_OK. A documented
+ * key or value that this build does not enforce is an error that says so. Longer than
+ * POLICY_TEXT_MAX: one error, line 0. */
 int policy_read(const struct policy_text *text, const struct policy_subject *subject,
                 struct policy_settings *settings, struct policy_errors *errors);
 
 /* Appends "source:line:column: why" (without line and column where line is 0). */
-void policy_describe_error(struct text_line *line, const char *source, const struct policy_error *error);
+void policy_describe_error(struct text_line *line, const char *source,
+                           const struct policy_error *error);
 
 /* May a system policy with this owner and mode (st_mode, type bits included) be trusted? NULL: yes;
  * else why not, in words. `root_is_mapped` is false where uid 0 has no mapping in this user
@@ -126,17 +148,18 @@ struct policy_gpu {
 };
 
 struct policy_grant {
-    uint8_t gpu;             /* index into the machine's GPUs */
-    struct policy_size cap;  /* kind NONE, BYTES or PERCENT: the tightest absolute size of all layers */
-    uint8_t cap_layer;       /* which layer set `cap` */
-    struct policy_size share;/* kind NONE or PERCENT: the tightest percentage of all layers */
+    uint8_t gpu; /* index into the machine's GPUs */
+    struct policy_size
+        cap;           /* kind NONE, BYTES or PERCENT: the tightest absolute size of all layers */
+    uint8_t cap_layer; /* which layer set `cap` */
+    struct policy_size share; /* kind NONE or PERCENT: the tightest percentage of all layers */
     uint8_t share_layer;
 };
 
-/* Applies the layers in order, each inside the last, to the machine's GPUs. Fills `grants` (room for
- * POLICY_GPUS_MAX) in the order the process is to see them and returns their number; or POLICY_MISSING
- * with `error` (line, column, why) and `*error_layer`. The cap of a grant is the smaller of
- * cap.value and share.value percent of the card's real total. */
+/* Applies the layers in order, each inside the last, to the machine's GPUs. Fills `grants` (room
+ * for POLICY_GPUS_MAX) in the order the process is to see them and returns their number; or
+ * POLICY_MISSING with `error` (line, column, why) and `*error_layer`. The cap of a grant is the
+ * smaller of cap.value and share.value percent of the card's real total. */
 int policy_grant(const struct policy_settings *layers, size_t layer_count,
                  const struct policy_gpu *gpus, size_t gpu_count, struct policy_grant *grants,
                  struct policy_error *error, size_t *error_layer);
@@ -146,18 +169,26 @@ bool policy_grants_all(const struct policy_settings *settings);
 /* Does it grant none, by the word `none`? Known without looking at the machine. */
 bool policy_grants_none(const struct policy_settings *settings);
 
-/* Does any layer set a memory cap other than `none`? */
+/* Does this layer set a memory cap other than `none`? */
 bool policy_caps_memory(const struct policy_settings *settings);
+/* Does it cap GPUs by their position (memory.K)? Then the machine's own order must be known. */
+bool policy_caps_by_position(const struct policy_settings *settings);
 
-/* What holds over all layers: DENY beats COUNT beats IGNORE, DENY beats ALLOW. `*layer` is the layer
- * that decided (the outermost that says it); the value is never POLICY_UNSET. */
-struct policy_choice policy_peer_access(const struct policy_settings *layers, size_t layer_count, size_t *layer);
-struct policy_choice policy_managed(const struct policy_settings *layers, size_t layer_count, size_t *layer);
-/* The outermost `log`; the most verbose `log_level` (an inner text may only be more verbose), default warn. */
+/* What holds over all layers: DENY beats COUNT beats IGNORE, DENY beats ALLOW. What the outermost
+ * layer leaves unset is its default, which an inner one cannot loosen. `*layer` is the layer that
+ * decided (the outermost that says it), 0 for a default; the value is never POLICY_UNSET. */
+struct policy_choice policy_peer_access(const struct policy_settings *layers, size_t layer_count,
+                                        size_t *layer);
+struct policy_choice policy_managed(const struct policy_settings *layers, size_t layer_count,
+                                    size_t *layer);
+/* The outermost `log`; the `log_level` of the outermost layer, by default warn, or a more verbose
+ * one of an inner layer. */
 struct policy_slice policy_log(const struct policy_settings *layers, size_t layer_count);
 enum policy_log_level policy_log_level(const struct policy_settings *layers, size_t layer_count);
 
-/* Appends "rule NAME of FILE:LINE", or "[default] of FILE:LINE". */
-void policy_describe_rule(struct text_line *line, const struct policy_settings *settings, uint32_t at_line);
+/* Appends "rule NAME of FILE:LINE", or "[default] of FILE:LINE" where the line is not in the rule.
+ * Line 0, which is what nothing sets, appends "rule NAME of FILE" or "FILE". */
+void policy_describe_rule(struct text_line *line, const struct policy_settings *settings,
+                          uint32_t at_line);
 
 #endif

@@ -1,0 +1,63 @@
+/* settings.c -- see settings.h. */
+#include "settings.h"
+#include "size.h"
+
+static enum policy_switch switch_of(struct policy_slice word)
+{
+    if (policy_slice_is(word, "allow"))
+        return POLICY_ALLOW;
+    if (policy_slice_is(word, "deny"))
+        return POLICY_DENY;
+    return policy_slice_is(word, "ignore") ? POLICY_IGNORE : POLICY_COUNT;
+}
+
+static enum policy_log_level level_of(struct policy_slice word)
+{
+    if (policy_slice_is(word, "error"))
+        return POLICY_LOG_ERROR;
+    if (policy_slice_is(word, "warn"))
+        return POLICY_LOG_WARN;
+    return policy_slice_is(word, "info") ? POLICY_LOG_INFO : POLICY_LOG_DEBUG;
+}
+
+static struct policy_size size_of(struct policy_slice value, uint32_t line)
+{
+    struct policy_size size = {.kind = POLICY_SIZE_NONE};
+    const char *why;
+    if (!policy_parse_size(value, &size, &why))
+        size.kind = POLICY_SIZE_NONE;
+    size.line = line;
+    return size;
+}
+
+void policy_store(struct policy_settings *settings, enum policy_key key, unsigned int position,
+                  struct policy_slice value, struct policy_place place)
+{
+    switch (key) {
+    case POLICY_KEY_LOG:
+        settings->log = value;
+        break;
+    case POLICY_KEY_LOG_LEVEL:
+        settings->log_level = level_of(value);
+        break;
+    case POLICY_KEY_DEVICES:
+        settings->devices = value;
+        settings->devices_line = place.line;
+        settings->devices_column = place.column;
+        break;
+    case POLICY_KEY_MEMORY:
+        settings->memory = size_of(value, place.line);
+        break;
+    case POLICY_KEY_MEMORY_OF:
+        settings->memory_of[position] = size_of(value, place.line);
+        break;
+    case POLICY_KEY_MANAGED:
+        settings->managed = (struct policy_choice){switch_of(value), place.line};
+        break;
+    case POLICY_KEY_PEER_ACCESS:
+        settings->peer_access = (struct policy_choice){switch_of(value), place.line};
+        break;
+    default:
+        break;
+    }
+}
