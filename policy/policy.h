@@ -28,10 +28,9 @@ enum policy_limit {
 
 enum policy_status {
     POLICY_OK = 0,
-    POLICY_INVALID = -1, /* the text has errors */
-    POLICY_UNRESOLVED =
-        -2,              /* a rule that was reached needs a user or group name that cannot be had */
-    POLICY_MISSING = -3, /* a named GPU is not on this machine or not in the outer grant */
+    POLICY_INVALID = -1,    /* the text has errors */
+    POLICY_UNRESOLVED = -2, /* whether a rule holds hangs on a name or path that cannot be had */
+    POLICY_MISSING = -3,    /* a named GPU is not on this machine or not in the outer grant */
 };
 
 /* Bytes of the caller's text; start is NULL when not set. */
@@ -58,8 +57,7 @@ struct policy_error {
 
 struct policy_errors {
     size_t count; /* all of them; only the first POLICY_ERRORS_MAX are kept */
-    struct policy_error
-        list[POLICY_ERRORS_MAX + 1]; /* the last is where those beyond are written */
+    struct policy_error list[POLICY_ERRORS_MAX + 1]; /* the last: where others are written */
 };
 
 /* Who the process is. The two name look-ups are called only if a rule that is reached uses a name;
@@ -148,10 +146,9 @@ struct policy_gpu {
 };
 
 struct policy_grant {
-    uint8_t gpu; /* index into the machine's GPUs */
-    struct policy_size
-        cap;           /* kind NONE, BYTES or PERCENT: the tightest absolute size of all layers */
-    uint8_t cap_layer; /* which layer set `cap` */
+    uint8_t gpu;              /* index into the machine's GPUs */
+    struct policy_size cap;   /* kind NONE or BYTES: the tightest absolute size of all layers */
+    uint8_t cap_layer;        /* which layer set `cap` */
     struct policy_size share; /* kind NONE or PERCENT: the tightest percentage of all layers */
     uint8_t share_layer;
 };

@@ -24,8 +24,7 @@ static struct policy_size size_of(struct policy_slice value, uint32_t line)
 {
     struct policy_size size = {.kind = POLICY_SIZE_NONE};
     const char *why;
-    if (!policy_parse_size(value, &size, &why))
-        size.kind = POLICY_SIZE_NONE;
+    (void)policy_parse_size(value, &size, &why); /* what is no size is `none` */
     size.line = line;
     return size;
 }
