@@ -42,11 +42,11 @@ static uintptr_t look_up(const char *name)
 
 static void print_result(const char *step, CUresult rc) { printf("%s: %d\n", step, (int)rc); }
 
-static void keep(const char *step, CUresult rc, CUdeviceptr pointer)
+static void keep(const char *step, CUresult rc, const CUdeviceptr *pointer)
 {
     print_result(step, rc);
     if (rc == CUDA_SUCCESS && held_count < HELD_MAX)
-        held[held_count++] = pointer;
+        held[held_count++] = *pointer;
 }
 
 static void devices(void)
@@ -117,19 +117,19 @@ static void step_memory(const char *step, const char *value)
                        second = *end ? strtoull(end + 1, NULL, 0) : 0;
     size_t pitch = 0;
     if (strcmp(step, "alloc") == 0)
-        keep(step, DRIVER(cuMemAlloc_v2, CUdeviceptr *, size_t)(&pointer, bytes), pointer);
+        keep(step, DRIVER(cuMemAlloc_v2, CUdeviceptr *, size_t)(&pointer, bytes), &pointer);
     else if (strcmp(step, "managed") == 0)
         keep(step,
              DRIVER(cuMemAllocManaged, CUdeviceptr *, size_t, unsigned int)(&pointer, bytes, 1),
-             pointer);
+             &pointer);
     else if (strcmp(step, "pitch") == 0)
         keep(step,
              DRIVER(cuMemAllocPitch_v2, CUdeviceptr *, size_t *, size_t, size_t,
                     unsigned int)(&pointer, &pitch, bytes, second, 4),
-             pointer);
+             &pointer);
     else if (strcmp(step, "async") == 0)
         keep(step, DRIVER(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream)(&pointer, bytes, NULL),
-             pointer);
+             &pointer);
     else if (strcmp(step, "create") == 0)
         create((int)bytes, second);
     else
