@@ -1,8 +1,8 @@
 /* abi_more.h -- what the simulated driver needs of CUDA's binary interface beyond shim/cuda_abi.h.
  *
- * Structs bear names of our own and results are macros, so that cuda_abi.h can come to name the same
- * things without a clash. Layouts and numbers: "CUDA Driver API", CUDA 13.0. LP64 only.
- * Must not know: anything of the simulation.
+ * Structs bear names of our own and results are macros, so that cuda_abi.h can come to name the
+ * same things without a clash. Layouts and numbers: "CUDA Driver API", CUDA 13.0. LP64 only. Must
+ * not know: anything of the simulation.
  */
 #ifndef GPUSHIM_TESTS_SIMCUDA_ABI_MORE_H
 #define GPUSHIM_TESTS_SIMCUDA_ABI_MORE_H
@@ -36,10 +36,10 @@ typedef void (*CUhostFn)(void *data);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
 
 enum { /* of the copy structs' memory types */
-    MEMORY_TYPE_HOST = 1,
-    MEMORY_TYPE_DEVICE = 2,
-    MEMORY_TYPE_ARRAY = 3,
-    MEMORY_TYPE_UNIFIED = 4
+       MEMORY_TYPE_HOST = 1,
+       MEMORY_TYPE_DEVICE = 2,
+       MEMORY_TYPE_ARRAY = 3,
+       MEMORY_TYPE_UNIFIED = 4
 };
 
 struct copy_2d { /* CUDA_MEMCPY2D_v2 */
@@ -58,7 +58,8 @@ struct copy_2d { /* CUDA_MEMCPY2D_v2 */
     size_t width_bytes, height;
 };
 
-struct copy_3d { /* CUDA_MEMCPY3D_v2, and CUDA_MEMCPY3D_PEER with its contexts in the reserved places */
+struct copy_3d { /* CUDA_MEMCPY3D_v2, and CUDA_MEMCPY3D_PEER with its contexts in the reserved
+                    places */
     size_t src_x, src_y, src_z, src_lod;
     int src_type;
     const void *src_host;
@@ -90,10 +91,10 @@ struct array_3d { /* CUDA_ARRAY3D_DESCRIPTOR_v2 */
 };
 
 enum { /* flags of array_3d */
-    ARRAY_LAYERED = 0x1,
-    ARRAY_CUBEMAP = 0x4,
-    ARRAY_SPARSE = 0x40,
-    ARRAY_DEFERRED_MAPPING = 0x80
+       ARRAY_LAYERED = 0x1,
+       ARRAY_CUBEMAP = 0x4,
+       ARRAY_SPARSE = 0x40,
+       ARRAY_DEFERRED_MAPPING = 0x80
 };
 
 struct array_requirements { /* CUDA_ARRAY_MEMORY_REQUIREMENTS_v1 */

@@ -1,4 +1,5 @@
-/* api.h -- api.def as declarations: an index for each export, a prototype for each function that serves it.
+/* api.h -- api.def as declarations: an index for each export, a prototype for each function that
+ * serves it.
  *
  * Knows: the table's columns. Must not know: anything else.
  */

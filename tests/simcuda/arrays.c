@@ -1,7 +1,7 @@
 /* arrays.c -- see arrays.h.
  *
- * Rows are padded to GRANULE_PITCH, the whole is rounded like any allocation. Layers and cube faces count as depth.
- * Sparse and deferred arrays take no memory. Formats: CUarray_format of CUDA 13.0.
+ * Rows are padded to GRANULE_PITCH, the whole is rounded like any allocation. Layers and cube faces
+ * count as depth. Sparse and deferred arrays take no memory. Formats: CUarray_format of CUDA 13.0.
  */
 #include "arrays.h"
 
@@ -33,10 +33,7 @@ struct CUmipmappedArray_st {
     size_t charged;
 };
 
-static size_t larger(size_t one, size_t other)
-{
-    return one > other ? one : other;
-}
+static size_t larger(size_t one, size_t other) { return one > other ? one : other; }
 
 /* Bits of one channel; block-compressed formats are counted by their bits per texel. */
 static size_t format_bits(int format)
@@ -82,8 +79,7 @@ static int without_memory(unsigned int flags)
 static CUresult take(CUcontext context, size_t bytes, char **memory, size_t *charged)
 {
     size_t rounded = granule_of(bytes);
-    CUresult result =
-        rounded ? memory_charge(context->device, rounded) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = rounded ? memory_charge(context->device, rounded) : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -255,10 +251,7 @@ CUresult sim_cuMipmappedArrayGetMemoryRequirements(struct array_requirements *ou
     return requirements(out, mipmap->bytes, mipmap->flags, ordinal);
 }
 
-int array_known(CUarray array)
-{
-    return handle_is(array, HANDLE_ARRAY);
-}
+int array_known(CUarray array) { return handle_is(array, HANDLE_ARRAY); }
 
 char *array_memory(CUarray array, size_t *pitch, size_t *slice)
 {
@@ -267,10 +260,7 @@ char *array_memory(CUarray array, size_t *pitch, size_t *slice)
     return array->memory;
 }
 
-size_t array_bytes(CUarray array)
-{
-    return array->memory ? array->bytes : 0;
-}
+size_t array_bytes(CUarray array) { return array->memory ? array->bytes : 0; }
 
 void arrays_empty(CUcontext context)
 {

@@ -1,7 +1,8 @@
 /* backing.c -- see backing.h.
  *
- * From 1 MiB on each piece is a mapping of its own. Smaller pieces come from chunks of one power of two, so that
- * a million of them need few mappings; what is given back is handed out again first, as the driver does.
+ * From 1 MiB on each piece is a mapping of its own. Smaller pieces come from chunks of one power of
+ * two, so that a million of them need few mappings; what is given back is handed out again first,
+ * as the driver does.
  */
 #include "backing.h"
 
@@ -40,7 +41,7 @@ static int class_of(size_t bytes)
     int class = 0;
 
     while (((size_t)1 << (class + SMALLEST_SHIFT)) < bytes)
-        class++;
+        class ++;
     return class;
 }
 
@@ -160,7 +161,8 @@ int backing_share(void *memory, size_t bytes, struct backing_share *share)
         shared = make_shared(base, bytes);
     if (!shared)
         return -1;
-    *share = (struct backing_share){shared->fd, shared->length, (size_t)((char *)memory - shared->base)};
+    *share =
+        (struct backing_share){shared->fd, shared->length, (size_t)((char *)memory - shared->base)};
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* backing.h -- the host memory that stands for device memory.
  *
- * Knows: mmap. Must not know: cards, contexts, accounting. Never reserves swap: only touched pages cost.
- * Under the driver's lock.
+ * Knows: mmap. Must not know: cards, contexts, accounting. Never reserves swap: only touched pages
+ * cost. Under the driver's lock.
  */
 #ifndef GPUSHIM_TESTS_SIMCUDA_BACKING_H
 #define GPUSHIM_TESTS_SIMCUDA_BACKING_H

@@ -40,10 +40,7 @@ static struct session *session_by_id(unsigned long long id)
     return session;
 }
 
-int capture_active(CUstream stream)
-{
-    return session_of(stream) != NULL;
-}
+int capture_active(CUstream stream) { return session_of(stream) != NULL; }
 
 static void set_last(CUstream stream, const CUgraphNode *nodes, size_t count)
 {

@@ -14,8 +14,9 @@ int capture_active(CUstream stream);
 /* On a capturing stream adds the work as a node, else does it. Checks the stream. */
 CUresult capture_or_run(CUstream stream, const struct work *work);
 
-/* For calls that a capture forbids (BREAKS_CAPTURE): 900, and the capture is spoilt, where one is running that was
- * begun in global mode anywhere or in thread-local mode here, unless this thread's own mode allows it. */
+/* For calls that a capture forbids (BREAKS_CAPTURE): 900, and the capture is spoilt, where one is
+ * running that was begun in global mode anywhere or in thread-local mode here, unless this thread's
+ * own mode allows it. */
 CUresult capture_check_unsafe(void);
 /* Synchronising with or querying a capturing stream: 900, and the capture is spoilt. */
 CUresult capture_check_wait(CUstream stream);

@@ -26,15 +26,9 @@ static __thread int stack_used;
 static CUcontext created;
 static unsigned long long last_id;
 
-CUcontext context_current(void)
-{
-    return stack_used ? stack[stack_used - 1] : NULL;
-}
+CUcontext context_current(void) { return stack_used ? stack[stack_used - 1] : NULL; }
 
-struct device *context_current_device(void)
-{
-    return context_current()->device;
-}
+struct device *context_current_device(void) { return context_current()->device; }
 
 int context_known(const struct CUctx_st *context)
 {
@@ -51,13 +45,11 @@ CUresult context_check(const struct CUctx_st *context)
 {
     if (!context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    return context_known(context) && context->alive ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return context_known(context) && context->alive ? CUDA_SUCCESS
+                                                    : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-CUresult context_check_current(void)
-{
-    return context_check(context_current());
-}
+CUresult context_check_current(void) { return context_check(context_current()); }
 
 CUresult context_take_overhead(CUcontext context, uint64_t bytes)
 {
@@ -161,7 +153,8 @@ CUresult sim_cuCtxCreate_v3(CUcontext *context, void *affinity, int count, unsig
     return sim_cuCtxCreate_v2(context, flags, ordinal);
 }
 
-CUresult sim_cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned int flags, CUdevice ordinal)
+CUresult sim_cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned int flags,
+                            CUdevice ordinal)
 {
     (void)parameters;
     return sim_cuCtxCreate_v2(context, flags, ordinal);

@@ -25,9 +25,9 @@ struct CUctx_st {
     size_t limits[CONTEXT_LIMITS];
     int cache_config, bank_config;
     unsigned int attached;
-    struct range *memory;   /* ranges.h */
-    struct local *locals;   /* local_storage.h */
-    struct CUctx_st *next;  /* of those that cuCtxCreate made */
+    struct range *memory;  /* ranges.h */
+    struct local *locals;  /* local_storage.h */
+    struct CUctx_st *next; /* of those that cuCtxCreate made */
 };
 
 /* The current context of this thread, or NULL; alive or not. */

@@ -1,4 +1,5 @@
-/* context_settings.c -- what can be asked of and set on a context: device, flags, limits, preferences. */
+/* context_settings.c -- what can be asked of and set on a context: device, flags, limits,
+ * preferences. */
 #include "api.h"
 #include "context.h"
 #include "devices.h"
@@ -142,10 +143,7 @@ CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxResetPersistingL2Cache(void)
-{
-    return CUDA_SUCCESS;
-}
+CUresult sim_cuCtxResetPersistingL2Cache(void) { return CUDA_SUCCESS; }
 
 CUresult sim_cuCtxGetExecAffinity(void *affinity, int type)
 {

@@ -7,7 +7,8 @@
 
 #include "abi_more.h"
 
-/* Every copy is one of three dimensions. A UNIFIED address that the driver doesn't know is host memory. */
+/* Every copy is one of three dimensions. A UNIFIED address that the driver doesn't know is host
+ * memory. */
 CUresult copy_run(const struct copy_3d *copy);
 CUresult copy_set(const struct memset_node *set);
 

@@ -195,7 +195,8 @@ CUresult sim_cuMemcpy3DAsync_v2(const struct copy_3d *copy, CUstream stream)
 }
 
 /* One-dimensional copies to and from arrays, by byte offset in the first row. */
-static struct copy_3d array_copy(CUarray to, size_t to_at, CUarray from, size_t from_at, size_t bytes)
+static struct copy_3d array_copy(CUarray to, size_t to_at, CUarray from, size_t from_at,
+                                 size_t bytes)
 {
     struct copy_3d copy = linear(bytes);
 

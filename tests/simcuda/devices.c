@@ -16,10 +16,7 @@ static struct device devices[MACHINE_MAX_GPUS];
 static int count;
 static int initialised;
 
-int device_count(void)
-{
-    return count;
-}
+int device_count(void) { return count; }
 
 struct device *device_of(CUdevice ordinal)
 {

@@ -102,10 +102,7 @@ void entry_regain(int held)
         entry_lock();
 }
 
-void entry_initialised(void)
-{
-    atomic_store(&initialised_pid, getpid());
-}
+void entry_initialised(void) { atomic_store(&initialised_pid, getpid()); }
 
 __attribute__((visibility("default"))) uint64_t simcuda_calls(const char *symbol)
 {

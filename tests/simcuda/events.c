@@ -74,10 +74,7 @@ static CUresult check_wait(CUevent event)
     return event->capture_id ? (CUresult)907 : CUDA_SUCCESS; /* recorded in a capture */
 }
 
-CUresult sim_cuEventQuery(CUevent event)
-{
-    return check_wait(event);
-}
+CUresult sim_cuEventQuery(CUevent event) { return check_wait(event); }
 
 CUresult sim_cuEventSynchronize(CUevent event)
 {

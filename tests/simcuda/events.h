@@ -1,4 +1,5 @@
-/* events.h -- events: a time, and the place in a capture where they were recorded. Under the driver's lock. */
+/* events.h -- events: a time, and the place in a capture where they were recorded. Under the
+ * driver's lock. */
 #ifndef GPUSHIM_TESTS_SIMCUDA_EVENTS_H
 #define GPUSHIM_TESTS_SIMCUDA_EVENTS_H
 

@@ -1,5 +1,5 @@
-/* exports.c -- the exported functions, one for each row of api.def: the door (entry.h), then the function
- * that serves the row.
+/* exports.c -- the exported functions, one for each row of api.def: the door (entry.h), then the
+ * function that serves the row.
  *
  * Knows: the table. Must not know: what any function does.
  */
@@ -35,7 +35,8 @@
 const struct api_row api_rows[API_COUNT] = {
 #define API(base, version, stream, symbol, served, when, takes)                                    \
     {#base, version, stream, #symbol, (void (*)(void))symbol},
-#define STUB(base, version, stream, symbol) {#base, version, stream, #symbol, (void (*)(void))symbol},
+#define STUB(base, version, stream, symbol)                                                        \
+    {#base, version, stream, #symbol, (void (*)(void))symbol},
 #include "api.def"
 #undef API
 #undef STUB

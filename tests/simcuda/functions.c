@@ -1,4 +1,5 @@
-/* functions.c -- what is asked of and set on functions and kernels, and their launch, which does nothing. */
+/* functions.c -- what is asked of and set on functions and kernels, and their launch, which does
+ * nothing. */
 #include "api.h"
 #include "capture.h"
 #include "devices.h"
@@ -7,13 +8,13 @@
 #include "streams.h"
 
 enum function_attribute { /* CUfunction_attribute */
-    FUNCTION_MAX_THREADS = 0,
-    FUNCTION_REGISTERS = 4,
-    FUNCTION_PTX_VERSION = 5,
-    FUNCTION_BINARY_VERSION = 6,
-    FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    FUNCTION_CARVEOUT = 9,
-    FUNCTION_LAST = 15
+                          FUNCTION_MAX_THREADS = 0,
+                          FUNCTION_REGISTERS = 4,
+                          FUNCTION_PTX_VERSION = 5,
+                          FUNCTION_BINARY_VERSION = 6,
+                          FUNCTION_MAX_DYNAMIC_SHARED = 8,
+                          FUNCTION_CARVEOUT = 9,
+                          FUNCTION_LAST = 15
 };
 
 static int is_callable(CUfunction function)
@@ -24,8 +25,8 @@ static int is_callable(CUfunction function)
 static CUresult attribute(int *value, int number)
 {
     static const int values[FUNCTION_LAST + 1] = {
-        [FUNCTION_MAX_THREADS] = 1024,       [FUNCTION_REGISTERS] = 32,
-        [FUNCTION_PTX_VERSION] = 80,         [FUNCTION_BINARY_VERSION] = 80,
+        [FUNCTION_MAX_THREADS] = 1024,         [FUNCTION_REGISTERS] = 32,
+        [FUNCTION_PTX_VERSION] = 80,           [FUNCTION_BINARY_VERSION] = 80,
         [FUNCTION_MAX_DYNAMIC_SHARED] = 49152, [FUNCTION_CARVEOUT] = -1,
     };
 
@@ -108,10 +109,7 @@ CUresult sim_cuFuncIsLoaded(int *loaded, CUfunction function)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuFuncLoad(CUfunction function)
-{
-    return function_prepare(function);
-}
+CUresult sim_cuFuncLoad(CUfunction function) { return function_prepare(function); }
 
 static CUresult launch(CUfunction function, const unsigned int sizes[6], CUstream stream)
 {
@@ -134,10 +132,11 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned i
     return launch(function, sizes, stream);
 }
 
-CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                                       unsigned int grid_z, unsigned int block_x,
-                                       unsigned int block_y, unsigned int block_z,
-                                       unsigned int shared_bytes, CUstream stream, void **parameters)
+CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
+                                       unsigned int grid_y, unsigned int grid_z,
+                                       unsigned int block_x, unsigned int block_y,
+                                       unsigned int block_z, unsigned int shared_bytes,
+                                       CUstream stream, void **parameters)
 {
     return sim_cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                               shared_bytes, stream, parameters, NULL);

@@ -1,4 +1,5 @@
-/* granule.h -- the one place that knows how the driver rounds (simulated-driver.md, section 8: assumed). */
+/* granule.h -- the one place that knows how the driver rounds (simulated-driver.md, section 8:
+ * assumed). */
 #ifndef GPUSHIM_TESTS_SIMCUDA_GRANULE_H
 #define GPUSHIM_TESTS_SIMCUDA_GRANULE_H
 

@@ -1,4 +1,5 @@
-/* graph.c -- see graph.h; the calls that make, ask and take apart graphs. graph_nodes.c adds nodes. */
+/* graph.c -- see graph.h; the calls that make, ask and take apart graphs. graph_nodes.c adds nodes.
+ */
 #include "graph.h"
 
 #include "api.h"
@@ -8,10 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-CUgraph graph_new(void)
-{
-    return handle_new(HANDLE_GRAPH, sizeof(struct CUgraph_st), NULL);
-}
+CUgraph graph_new(void) { return handle_new(HANDLE_GRAPH, sizeof(struct CUgraph_st), NULL); }
 
 static void delete_node(CUgraphNode node)
 {
@@ -31,7 +29,8 @@ void graph_delete(CUgraph graph)
     handle_delete(graph);
 }
 
-CUgraphNode graph_add(CUgraph graph, const CUgraphNode *needs, size_t count, const struct work *work)
+CUgraphNode graph_add(CUgraph graph, const CUgraphNode *needs, size_t count,
+                      const struct work *work)
 {
     CUgraphNode node = handle_new(HANDLE_NODE, sizeof *node, NULL);
 
@@ -61,8 +60,8 @@ CUgraph graph_copy(CUgraph graph)
             work.child = graph_copy(work.child);
         if (work.type == NODE_MEM_ALLOC)
             graph_memory_hold(work.alloc.memory);
-        graph->nodes[i]->copy = graph_add(copy, graph->nodes[i]->needs, graph->nodes[i]->need_count,
-                                          &work);
+        graph->nodes[i]->copy =
+            graph_add(copy, graph->nodes[i]->needs, graph->nodes[i]->need_count, &work);
     }
     for (size_t i = 0; i < copy->count; i++)
         for (size_t k = 0; k < copy->nodes[i]->need_count; k++)
@@ -130,7 +129,8 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode node)
     return CUDA_SUCCESS;
 }
 
-/* The driver's way of answering with an array: *count is its room, then the number. out NULL: count only. */
+/* The driver's way of answering with an array: *count is its room, then the number. out NULL: count
+ * only. */
 struct answer {
     CUgraphNode *out;
     size_t room, count;
@@ -235,8 +235,9 @@ CUresult sim_cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, cons
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                       const CUgraphEdgeData *edges, size_t count)
+CUresult sim_cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+                                       const CUgraphNode *to, const CUgraphEdgeData *edges,
+                                       size_t count)
 {
     (void)edges;
     return sim_cuGraphAddDependencies(graph, from, to, count);

@@ -1,4 +1,5 @@
-/* graph_memory.c -- see graph_memory.h; the graph memory attributes of devices. Accounting is a pool's (pools.h). */
+/* graph_memory.c -- see graph_memory.h; the graph memory attributes of devices. Accounting is a
+ * pool's (pools.h). */
 #include "graph_memory.h"
 
 #include "api.h"
@@ -50,10 +51,7 @@ CUresult graph_memory_reserve(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct graph_m
     return CUDA_SUCCESS;
 }
 
-void graph_memory_hold(struct graph_memory *memory)
-{
-    memory->references++;
-}
+void graph_memory_hold(struct graph_memory *memory) { memory->references++; }
 
 void graph_memory_drop(struct graph_memory *memory)
 {
@@ -132,7 +130,8 @@ CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice ordinal, int attribute, void 
         return CUDA_ERROR_INVALID_DEVICE;
     if (!value || attribute < USED_CURRENT || attribute > RESERVED_HIGH)
         return CUDA_ERROR_INVALID_VALUE;
-    return sim_cuMemPoolGetAttribute(pool_of_graphs(device), (int)pool_attributes[attribute], value);
+    return sim_cuMemPoolGetAttribute(pool_of_graphs(device), (int)pool_attributes[attribute],
+                                     value);
 }
 
 CUresult sim_cuDeviceSetGraphMemAttribute(CUdevice ordinal, int attribute, void *value)

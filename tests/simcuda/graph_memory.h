@@ -1,5 +1,5 @@
-/* graph_memory.h -- memory that graphs allocate: an address from the node's creation on, bytes of the card from the
- * launch on, reserved per device until trimmed.
+/* graph_memory.h -- memory that graphs allocate: an address from the node's creation on, bytes of
+ * the card from the launch on, reserved per device until trimmed.
  *
  * Must not know: graphs' structure. Under the driver's lock.
  */
@@ -11,7 +11,8 @@
 struct device;
 struct graph_memory;
 
-/* Reserves an address for the node's lifetime, writes it to params->dptr, and hands out one reference. */
+/* Reserves an address for the node's lifetime, writes it to params->dptr, and hands out one
+ * reference. */
 CUresult graph_memory_reserve(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct graph_memory **memory);
 void graph_memory_hold(struct graph_memory *memory);
 void graph_memory_drop(struct graph_memory *memory);
@@ -20,7 +21,8 @@ void graph_memory_drop(struct graph_memory *memory);
 CUresult graph_memory_start(struct graph_memory *memory);
 /* It ends, if it is alive. */
 void graph_memory_stop(struct graph_memory *memory);
-/* The same by address: 1 where there is no live graph allocation. Pool memory may be freed so, too. */
+/* The same by address: 1 where there is no live graph allocation. Pool memory may be freed so, too.
+ */
 CUresult graph_memory_free(CUdeviceptr address);
 /* The device's last context is gone: all of it ends. */
 void graph_memory_empty(struct device *device);

@@ -125,9 +125,10 @@ CUresult sim_cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *address)
     return CUDA_SUCCESS;
 }
 
-/* The generic call serves the kinds whose parameters shim/cuda_abi.h knows, and those without any. */
-CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *needs, size_t count,
-                            CUgraphNodeParams *params)
+/* The generic call serves the kinds whose parameters shim/cuda_abi.h knows, and those without any.
+ */
+CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *needs,
+                            size_t count, CUgraphNodeParams *params)
 {
     if (!params)
         return CUDA_ERROR_INVALID_VALUE;
@@ -146,7 +147,8 @@ CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode 
 }
 
 CUresult sim_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *needs,
-                               const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params)
+                               const CUgraphEdgeData *edges, size_t count,
+                               CUgraphNodeParams *params)
 {
     (void)edges;
     return sim_cuGraphAddNode(node, graph, needs, count, params);

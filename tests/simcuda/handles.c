@@ -7,10 +7,7 @@
 static void *live;
 static struct handle list = {.next = &list, .previous = &list};
 
-static int by_address(const void *one, const void *other)
-{
-    return (one > other) - (one < other);
-}
+static int by_address(const void *one, const void *other) { return (one > other) - (one < other); }
 
 void *handle_new(enum handle_kind kind, size_t bytes, struct CUctx_st *context)
 {
@@ -52,10 +49,7 @@ void *handle_any(enum handle_kind kind, const struct CUctx_st *context)
     return NULL;
 }
 
-struct handle *handle_first(void)
-{
-    return handle_after(&list);
-}
+struct handle *handle_first(void) { return handle_after(&list); }
 
 struct handle *handle_after(const struct handle *handle)
 {

@@ -1,4 +1,5 @@
-/* handles.h -- the driver's objects behind opaque pointers: which are alive, of what kind, in which context.
+/* handles.h -- the driver's objects behind opaque pointers: which are alive, of what kind, in which
+ * context.
  *
  * Knows: addresses and kinds. Must not know: what the objects are. A stale or invented pointer is
  * recognised without being looked into. Under the driver's lock.
@@ -39,7 +40,8 @@ void *handle_new(enum handle_kind kind, size_t bytes, struct CUctx_st *context);
 int handle_is(const void *object, enum handle_kind kind);
 void handle_delete(void *object);
 
-/* The newest live object of a kind in a context (NULL: of none); NULL if there is none. For emptying. */
+/* The newest live object of a kind in a context (NULL: of none); NULL if there is none. For
+ * emptying. */
 void *handle_any(enum handle_kind kind, const struct CUctx_st *context);
 
 /* All live objects, the newest first; NULL at the end. */

@@ -1,7 +1,7 @@
 /* integrity.c -- see integrity.h.
  *
- * The one file that knows the key and the constants, which ZLUDA has published. Part of the test double: nothing of
- * it may reach anything that is installed.
+ * The one file that knows the key and the constants, which ZLUDA has published. Part of the test
+ * double: nothing of it may reach anything that is installed.
  */
 #include "integrity.h"
 

@@ -1,4 +1,5 @@
-/* integrity.h -- the answer by which NVIDIA's runtime recognises its driver (simulated-driver.md, section 2). */
+/* integrity.h -- the answer by which NVIDIA's runtime recognises its driver (simulated-driver.md,
+ * section 2). */
 #ifndef GPUSHIM_TESTS_SIMCUDA_INTEGRITY_H
 #define GPUSHIM_TESTS_SIMCUDA_INTEGRITY_H
 

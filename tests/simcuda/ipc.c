@@ -1,6 +1,7 @@
 /* ipc.c -- memory shared between processes by a handle of 64 bytes: cuIpc*, and pool pointers.
  *
- * Knows: a process's descriptors, by /proc. Must not know: accounting; what is opened counts for its exporter.
+ * Knows: a process's descriptors, by /proc. Must not know: accounting; what is opened counts for
+ * its exporter.
  */
 #include "api.h"
 #include "backing.h"

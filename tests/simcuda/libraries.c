@@ -1,4 +1,5 @@
-/* libraries.c -- libraries: modules that come into being in each context that uses them, and their kernels. */
+/* libraries.c -- libraries: modules that come into being in each context that uses them, and their
+ * kernels. */
 #include "api.h"
 #include "backing.h"
 #include "context.h"
@@ -33,9 +34,9 @@ struct CUlib_st {
     struct range *memory;
 };
 
-CUresult sim_cuLibraryLoadData(CUlibrary *out, const void *image, int *jit_options, void **jit_values,
-                               unsigned int jit_count, int *options, void **values,
-                               unsigned int count)
+CUresult sim_cuLibraryLoadData(CUlibrary *out, const void *image, int *jit_options,
+                               void **jit_values, unsigned int jit_count, int *options,
+                               void **values, unsigned int count)
 {
     (void)jit_options, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
     if (!out)
@@ -58,8 +59,8 @@ CUresult sim_cuLibraryLoadFromFile(CUlibrary *out, const char *path, int *jit_op
         return CUDA_ERROR_INVALID_VALUE;
     if (access(path, R_OK) != 0)
         return CUDA_ERROR_FILE_NOT_FOUND;
-    return sim_cuLibraryLoadData(out, somewhere, jit_options, jit_values, jit_count, options, values,
-                                 count);
+    return sim_cuLibraryLoadData(out, somewhere, jit_options, jit_values, jit_count, options,
+                                 values, count);
 }
 
 /* The library's module in a context; NULL: not there yet. */

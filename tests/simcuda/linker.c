@@ -17,8 +17,8 @@ CUresult sim_cuLinkCreate_v2(unsigned int count, int *options, void **values, CU
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t bytes, const char *name,
-                              unsigned int count, int *options, void **values)
+CUresult sim_cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t bytes,
+                              const char *name, unsigned int count, int *options, void **values)
 {
     (void)type, (void)name, (void)count, (void)options, (void)values;
     if (!handle_is(state, HANDLE_LINKER))

@@ -1,4 +1,5 @@
-/* machine.c -- see machine.h. UUIDs and PCI ids are made of the index, so that tests can write them down. */
+/* machine.c -- see machine.h. UUIDs and PCI ids are made of the index, so that tests can write them
+ * down. */
 #include "machine.h"
 
 #include "settings.h"
@@ -32,7 +33,8 @@ static const struct gpu kinds[] = {
 
 static void make_gpu(int index, enum gpu_kind kind, uint64_t bytes)
 {
-    static const unsigned char uuid[UUID_BYTES] = {0, 0x51, 0xc0, 0xda, 0x51, 0xc0, 0x4d, 0xa0, 0x80};
+    static const unsigned char uuid[UUID_BYTES] = {0,    0x51, 0xc0, 0xda, 0x51,
+                                                   0xc0, 0x4d, 0xa0, 0x80};
     struct gpu *gpu = &gpus[index];
 
     *gpu = kinds[kind];
@@ -100,7 +102,8 @@ void machine_uuid_text(const struct gpu *gpu, char text[UUID_TEXT])
 
     snprintf(text, UUID_TEXT,
              "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+             u[15]);
 }
 
 void machine_pci_text(const struct gpu *gpu, int domain_digits, char text[PCI_TEXT])

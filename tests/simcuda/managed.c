@@ -1,4 +1,5 @@
-/* managed.c -- advice and prefetching. Managed memory stays where it was allocated; only the arguments are judged. */
+/* managed.c -- advice and prefetching. Managed memory stays where it was allocated; only the
+ * arguments are judged. */
 #include "api.h"
 #include "devices.h"
 #include "ranges.h"
@@ -40,7 +41,8 @@ CUresult sim_cuMemAdvise_v2(CUdeviceptr address, size_t bytes, int advice, CUmem
     return result == CUDA_SUCCESS ? check_location(location) : result;
 }
 
-CUresult sim_cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice ordinal, CUstream stream)
+CUresult sim_cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice ordinal,
+                                CUstream stream)
 {
     (void)stream;
     return sim_cuMemAdvise(address, bytes, 0, ordinal);
@@ -55,7 +57,8 @@ CUresult sim_cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocat
 
 CUresult sim_cuMemPrefetchBatchAsync(CUdeviceptr *addresses, size_t *bytes, size_t count,
                                      CUmemLocation *locations, size_t *indices,
-                                     size_t location_count, unsigned long long flags, CUstream stream)
+                                     size_t location_count, unsigned long long flags,
+                                     CUstream stream)
 {
     if (!addresses || !bytes || !locations || !indices || !location_count || flags)
         return CUDA_ERROR_INVALID_VALUE;

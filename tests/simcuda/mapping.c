@@ -1,6 +1,7 @@
 /* mapping.c -- reserved addresses, and physical memory mapped into them.
  *
- * Knows: addresses. Must not know: how physical memory is made. A mapping can't be touched before it has been given access.
+ * Knows: addresses. Must not know: how physical memory is made. A mapping can't be touched before
+ * it has been given access.
  */
 #include "api.h"
 #include "devices.h"
@@ -89,9 +90,9 @@ CUresult sim_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
         offset % GRANULE_LARGE || !physical || !reservation || offset > physical->store->bytes ||
         bytes > physical->store->bytes - offset || occupied(address, bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    void *memory = mmap(range_pointer(address), bytes, PROT_NONE,
-                        MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->store->fd,
-                        physical->store->offset + (off_t)offset);
+    void *memory =
+        mmap(range_pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+             physical->store->fd, physical->store->offset + (off_t)offset);
     if (memory == MAP_FAILED)
         return CUDA_ERROR_OUT_OF_MEMORY;
     range_add((struct range){.base = address,

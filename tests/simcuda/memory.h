@@ -1,14 +1,15 @@
 /* memory.h -- linear memory of contexts.
  *
- * Knows: taking from a card and giving back. Must not know: pools' and handles' rules. Under the driver's lock.
+ * Knows: taking from a card and giving back. Must not know: pools' and handles' rules. Under the
+ * driver's lock.
  */
 #ifndef GPUSHIM_TESTS_SIMCUDA_MEMORY_H
 #define GPUSHIM_TESTS_SIMCUDA_MEMORY_H
 
 #include "ranges.h"
 
-/* Takes bytes of a device's card as allocation; where they don't fit, after its pools have given back what
- * they hold idle. 0 or 2. */
+/* Takes bytes of a device's card as allocation; where they don't fit, after its pools have given
+ * back what they hold idle. 0 or 2. */
 CUresult memory_charge(struct device *device, size_t bytes);
 void memory_refund(struct device *device, size_t bytes);
 

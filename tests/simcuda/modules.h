@@ -33,7 +33,8 @@ CUfunction module_function(CUmodule module, const char *name);
 CUresult module_variable(CUmodule module, const char *name, CUdeviceptr *address, size_t *bytes);
 void modules_empty(CUcontext context);
 
-/* Makes a kernel's module in the current context; a plain function is there already. 400: neither. */
+/* Makes a kernel's module in the current context; a plain function is there already. 400: neither.
+ */
 CUresult function_prepare(CUfunction function_or_kernel);
 
 #endif

@@ -1,6 +1,8 @@
-/* nvml_api.h -- nvml.def as declarations, and what it needs of NVML's binary interface beyond shim/nvml_abi.h.
+/* nvml_api.h -- nvml.def as declarations, and what it needs of NVML's binary interface beyond
+ * shim/nvml_abi.h.
  *
- * Knows: layouts. Must not know: CUDA's view; NVML is physical, in PCI order, whatever CUDA_VISIBLE_DEVICES says.
+ * Knows: layouts. Must not know: CUDA's view; NVML is physical, in PCI order, whatever
+ * CUDA_VISIBLE_DEVICES says.
  */
 #ifndef GPUSHIM_TESTS_SIMCUDA_NVML_API_H
 #define GPUSHIM_TESTS_SIMCUDA_NVML_API_H

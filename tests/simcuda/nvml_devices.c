@@ -10,10 +10,7 @@ struct nvmlDevice_st {
 
 static struct nvmlDevice_st devices[MACHINE_MAX_GPUS];
 
-nvmlDevice_t nvml_device(const struct gpu *gpu)
-{
-    return &devices[gpu->index];
-}
+nvmlDevice_t nvml_device(const struct gpu *gpu) { return &devices[gpu->index]; }
 
 const struct gpu *nvml_gpu(nvmlDevice_t device)
 {

@@ -1,5 +1,5 @@
-/* nvml_exports.c -- the exported functions of libnvidia-ml, one for each row of nvml.def: counted, refused before
- * nvmlInit, then served.
+/* nvml_exports.c -- the exported functions of libnvidia-ml, one for each row of nvml.def: counted,
+ * refused before nvmlInit, then served.
  *
  * Knows: the table, and how often NVML was initialised. Must not know: what any function does.
  */
@@ -32,10 +32,7 @@ static const char *const names[NVML_COUNT] = {
 static _Atomic uint64_t calls[NVML_COUNT];
 static atomic_int initialised;
 
-void nvml_retain(void)
-{
-    atomic_fetch_add(&initialised, 1);
-}
+void nvml_retain(void) { atomic_fetch_add(&initialised, 1); }
 
 int nvml_release(void)
 {

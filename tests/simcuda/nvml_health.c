@@ -1,4 +1,5 @@
-/* nvml_health.c -- what a card is made of, how warm it is and what it draws: plausible constants of an idle card. */
+/* nvml_health.c -- what a card is made of, how warm it is and what it draws: plausible constants of
+ * an idle card. */
 #include "nvml_api.h"
 
 enum { CLOCK_GRAPHICS = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2, CLOCK_LAST = 3 };
@@ -24,10 +25,7 @@ nvmlReturn_t sim_nvml_zero(nvmlDevice_t device, unsigned int *out)
     return number(device, out, 0);
 }
 
-nvmlReturn_t sim_nvml_one(nvmlDevice_t device, unsigned int *out)
-{
-    return number(device, out, 1);
-}
+nvmlReturn_t sim_nvml_one(nvmlDevice_t device, unsigned int *out) { return number(device, out, 1); }
 
 nvmlReturn_t sim_nvml_zeros(nvmlDevice_t device, unsigned int *one, unsigned int *other)
 {

@@ -1,4 +1,5 @@
-/* nvml_memory.c -- memory of cards and the processes that use it, as all processes' simulated drivers say. */
+/* nvml_memory.c -- memory of cards and the processes that use it, as all processes' simulated
+ * drivers say. */
 #include "nvml_api.h"
 #include "state.h"
 

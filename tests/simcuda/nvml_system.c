@@ -1,4 +1,5 @@
-/* nvml_system.c -- NVML's beginning and end, its words for results, and what it says of the system. */
+/* nvml_system.c -- NVML's beginning and end, its words for results, and what it says of the system.
+ */
 #include "nvml_api.h"
 #include "version.h"
 

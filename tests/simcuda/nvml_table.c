@@ -1,4 +1,5 @@
-/* nvml_table.c -- the private table that nvidia-smi asks for (simulated-driver.md, section 7): every slot refuses. */
+/* nvml_table.c -- the private table that nvidia-smi asks for (simulated-driver.md, section 7):
+ * every slot refuses. */
 #include "nvml_api.h"
 
 #include <string.h>
@@ -10,10 +11,7 @@ union entry {
     nvmlReturn_t (*refuse)(void);
 };
 
-static nvmlReturn_t refuse(void)
-{
-    return NVML_ERROR_NOT_SUPPORTED;
-}
+static nvmlReturn_t refuse(void) { return NVML_ERROR_NOT_SUPPORTED; }
 
 static union entry table[SLOTS];
 

@@ -1,4 +1,5 @@
-/* nvml_topology.c -- how NVML's cards lie to each other: cards of one kind are peers, all hang on one host bridge. */
+/* nvml_topology.c -- how NVML's cards lie to each other: cards of one kind are peers, all hang on
+ * one host bridge. */
 #include "nvml_api.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ nvmlReturn_t sim_nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other,
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t sim_nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other, int *level)
+nvmlReturn_t sim_nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other,
+                                                     int *level)
 {
     if (!nvml_gpu(one) || !nvml_gpu(other) || !level)
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -42,8 +44,8 @@ static nvmlReturn_t all_but(const struct gpu *left_out, unsigned int *count, nvm
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t sim_nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, int level, unsigned int *count,
-                                                  nvmlDevice_t *out)
+nvmlReturn_t sim_nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, int level,
+                                                  unsigned int *count, nvmlDevice_t *out)
 {
     const struct gpu *gpu = nvml_gpu(device);
 
@@ -56,7 +58,8 @@ nvmlReturn_t sim_nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, int level
     return all_but(gpu, count, out);
 }
 
-nvmlReturn_t sim_nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count, nvmlDevice_t *out)
+nvmlReturn_t sim_nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
+                                             nvmlDevice_t *out)
 {
     (void)cpu;
     if (!count || (*count && !out))
@@ -83,7 +86,8 @@ static nvmlReturn_t fill(nvmlDevice_t device, unsigned int words, unsigned long 
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t sim_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int words, unsigned long *set)
+nvmlReturn_t sim_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int words,
+                                          unsigned long *set)
 {
     return fill(device, words, set, (size_t)sysconf(_SC_NPROCESSORS_CONF));
 }

@@ -1,4 +1,5 @@
-/* objects.c -- small things without consequences: textures and surfaces, user objects, the profiler's switches. */
+/* objects.c -- small things without consequences: textures and surfaces, user objects, the
+ * profiler's switches. */
 #include "api.h"
 #include "context.h"
 #include "entry.h"
@@ -102,12 +103,6 @@ CUresult sim_cuProfilerInitialize(const char *config, const char *output, int mo
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult sim_cuProfilerStart(void)
-{
-    return CUDA_SUCCESS;
-}
+CUresult sim_cuProfilerStart(void) { return CUDA_SUCCESS; }
 
-CUresult sim_cuProfilerStop(void)
-{
-    return CUDA_SUCCESS;
-}
+CUresult sim_cuProfilerStop(void) { return CUDA_SUCCESS; }

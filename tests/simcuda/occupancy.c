@@ -1,4 +1,5 @@
-/* occupancy.c -- how much of a multiprocessor a function fills: plausible answers, since no code is known. */
+/* occupancy.c -- how much of a multiprocessor a function fills: plausible answers, since no code is
+ * known. */
 #include "api.h"
 #include "context.h"
 #include "devices.h"

@@ -1,7 +1,8 @@
 /* physical.c -- see physical.h; the calls on allocation handles.
  *
- * Memory that can be exported is a file of its own, named after its card, so that an importer knows whose it is. All
- * other memory is a piece of one endless sparse file: a process may hold more handles than descriptors.
+ * Memory that can be exported is a file of its own, named after its card, so that an importer knows
+ * whose it is. All other memory is a piece of one endless sparse file: a process may hold more
+ * handles than descriptors.
  */
 #include "physical.h"
 
@@ -92,7 +93,8 @@ static int open_file(struct store *store)
     char name[32];
 
     if (store->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-        snprintf(name, sizeof name, "%s%d", file_name, store->device ? store->device->gpu->index : -1);
+        snprintf(name, sizeof name, "%s%d", file_name,
+                 store->device ? store->device->gpu->index : -1);
         store->fd = memfd_create(name, MFD_CLOEXEC);
         store->own_file = 1;
         return store->fd >= 0 ? ftruncate(store->fd, (off_t)store->bytes) : -1;
@@ -108,7 +110,8 @@ static int open_file(struct store *store)
     return 0;
 }
 
-CUresult sim_cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop, int option)
+CUresult sim_cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
+                                           int option)
 {
     CUresult result = check_prop(prop);
 

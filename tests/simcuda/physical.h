@@ -1,8 +1,8 @@
 /* physical.h -- physical memory behind cuMemCreate's handles.
  *
- * Knows: handles, references, mappings' counts and the files behind. Must not know: addresses (mapping.c).
- * Memory goes back to the card when the references and the mappings of all its handles are gone.
- * Under the driver's lock.
+ * Knows: handles, references, mappings' counts and the files behind. Must not know: addresses
+ * (mapping.c). Memory goes back to the card when the references and the mappings of all its handles
+ * are gone. Under the driver's lock.
  */
 #ifndef GPUSHIM_TESTS_SIMCUDA_PHYSICAL_H
 #define GPUSHIM_TESTS_SIMCUDA_PHYSICAL_H
@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-struct store { /* the memory itself */
+struct store {             /* the memory itself */
     struct device *device; /* NULL: host memory */
     size_t bytes;
     int fd; /* the file, and where in it */

@@ -31,14 +31,29 @@ enum pointer_attribute {
 };
 
 static const size_t widths[POINTER_LAST + 1] = {
-    [POINTER_CONTEXT] = 8,      [POINTER_MEMORY_TYPE] = 4,  [POINTER_DEVICE] = 8,
-    [POINTER_HOST] = 8,         [POINTER_P2P_TOKENS] = 16,  [POINTER_SYNC_MEMOPS] = 4,
-    [POINTER_BUFFER_ID] = 8,    [POINTER_IS_MANAGED] = 4,   [POINTER_ORDINAL] = 4,
-    [POINTER_LEGACY_IPC] = 4,   [POINTER_RANGE_START] = 8,  [POINTER_RANGE_SIZE] = 8,
-    [POINTER_MAPPED] = 4,       [POINTER_HANDLE_TYPES] = 8, [POINTER_RDMA_CAPABLE] = 4,
-    [POINTER_ACCESS_FLAGS] = 4, [POINTER_POOL] = 8,         [POINTER_MAPPING_SIZE] = 8,
-    [POINTER_MAPPING_BASE] = 8, [POINTER_BLOCK_ID] = 8,     [21] = 8,
-    [22] = 4,                   [POINTER_LAST] = 4,
+    [POINTER_CONTEXT] = 8,
+    [POINTER_MEMORY_TYPE] = 4,
+    [POINTER_DEVICE] = 8,
+    [POINTER_HOST] = 8,
+    [POINTER_P2P_TOKENS] = 16,
+    [POINTER_SYNC_MEMOPS] = 4,
+    [POINTER_BUFFER_ID] = 8,
+    [POINTER_IS_MANAGED] = 4,
+    [POINTER_ORDINAL] = 4,
+    [POINTER_LEGACY_IPC] = 4,
+    [POINTER_RANGE_START] = 8,
+    [POINTER_RANGE_SIZE] = 8,
+    [POINTER_MAPPED] = 4,
+    [POINTER_HANDLE_TYPES] = 8,
+    [POINTER_RDMA_CAPABLE] = 4,
+    [POINTER_ACCESS_FLAGS] = 4,
+    [POINTER_POOL] = 8,
+    [POINTER_MAPPING_SIZE] = 8,
+    [POINTER_MAPPING_BASE] = 8,
+    [POINTER_BLOCK_ID] = 8,
+    [21] = 8,
+    [22] = 4,
+    [POINTER_LAST] = 4,
 };
 
 static int is_host(const struct range *range)

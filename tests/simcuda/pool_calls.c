@@ -1,4 +1,5 @@
-/* pool_calls.c -- the driver's calls on pools and stream-ordered memory. pool_share.c has those between processes. */
+/* pool_calls.c -- the driver's calls on pools and stream-ordered memory. pool_share.c has those
+ * between processes. */
 #include "api.h"
 #include "backing.h"
 #include "capture.h"

@@ -62,8 +62,8 @@ static CUresult grow(CUmemoryPool pool, size_t bytes)
 {
     size_t growth = granule_up(bytes, GRANULE_POOL);
 
-    if (growth == 0 ||
-        (pool->props.maxSize && pool->reserved + growth > granule_up(pool->props.maxSize, GRANULE_POOL)))
+    if (growth == 0 || (pool->props.maxSize &&
+                        pool->reserved + growth > granule_up(pool->props.maxSize, GRANULE_POOL)))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (pool->device && state_take(pool->device->gpu->index, growth, USE_ALLOCATION) != 0) {
         pools_trim_all(pool->device);
@@ -89,10 +89,7 @@ CUresult pool_take(CUmemoryPool pool, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-void pool_return(CUmemoryPool pool, size_t bytes)
-{
-    pool->used -= bytes;
-}
+void pool_return(CUmemoryPool pool, size_t bytes) { pool->used -= bytes; }
 
 void pool_trim(CUmemoryPool pool, cuuint64_t keep)
 {

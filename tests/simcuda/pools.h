@@ -1,4 +1,5 @@
-/* pools.h -- memory pools: they take chunks of the card, hand out parts, and keep what is idle until told or allowed.
+/* pools.h -- memory pools: they take chunks of the card, hand out parts, and keep what is idle
+ * until told or allowed.
  *
  * Knows: reserved and used. Must not know: graphs, or which call asks. Under the driver's lock.
  */
@@ -25,7 +26,8 @@ CUmemoryPool pool_new(struct device *device, const CUmemPoolProps *props);
 CUmemoryPool pool_of_device(struct device *device); /* the default one */
 CUmemoryPool pool_of_graphs(struct device *device);
 
-/* Takes bytes out of a pool, which grows where its idle reserve doesn't do: 0 or 2. And puts them back. */
+/* Takes bytes out of a pool, which grows where its idle reserve doesn't do: 0 or 2. And puts them
+ * back. */
 CUresult pool_take(CUmemoryPool pool, size_t bytes);
 void pool_return(CUmemoryPool pool, size_t bytes);
 /* Ends an allocation of a pool. */

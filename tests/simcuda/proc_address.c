@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* The row that a driver of the reported version gives for a base name, version and stream; NULL: none.
- * Sets *exists if it would give one for a greater version. */
+/* The row that a driver of the reported version gives for a base name, version and stream; NULL:
+ * none. Sets *exists if it would give one for a greater version. */
 static const struct api_row *find(const char *base, int version, int stream, int *exists)
 {
     const struct api_row *best = NULL;

@@ -61,12 +61,6 @@ struct range *range_from(CUdeviceptr address)
     return range && range->base == address ? range : NULL;
 }
 
-CUdeviceptr range_address(const void *pointer)
-{
-    return (CUdeviceptr)(uintptr_t)pointer;
-}
+CUdeviceptr range_address(const void *pointer) { return (CUdeviceptr)(uintptr_t)pointer; }
 
-void *range_pointer(CUdeviceptr address)
-{
-    return (void *)(uintptr_t)address;
-}
+void *range_pointer(CUdeviceptr address) { return (void *)(uintptr_t)address; }

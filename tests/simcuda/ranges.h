@@ -30,14 +30,14 @@ struct range {
     struct device *device; /* NULL: host memory of no device */
     CUcontext context;     /* that it ends with; NULL: with none */
     unsigned long long id;
-    unsigned int flags;        /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
-    CUmemoryPool pool;         /* POOL */
-    struct physical *physical; /* MAPPING */
-    size_t offset;             /* MAPPING, IMPORTED: of the memory behind */
-    size_t mapped;             /* IMPORTED: bytes to unmap from base - offset */
-    uint64_t readable, writable; /* MAPPING: by which devices (mapping.c) */
-    int closed;                /* MAPPING without access: not to be touched */
-    int dormant;               /* GRAPH: reserved address, no memory at present */
+    unsigned int flags;            /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
+    CUmemoryPool pool;             /* POOL */
+    struct physical *physical;     /* MAPPING */
+    size_t offset;                 /* MAPPING, IMPORTED: of the memory behind */
+    size_t mapped;                 /* IMPORTED: bytes to unmap from base - offset */
+    uint64_t readable, writable;   /* MAPPING: by which devices (mapping.c) */
+    int closed;                    /* MAPPING without access: not to be touched */
+    int dormant;                   /* GRAPH: reserved address, no memory at present */
     struct range *next, *previous; /* of the same context, pool or of none */
 };
 

@@ -119,7 +119,8 @@ const char *settings_state_path(void)
     return settings.state;
 }
 
-/* The first item of a list that begins with `name` and ends or goes on with `next`; NULL if none. */
+/* The first item of a list that begins with `name` and ends or goes on with `next`; NULL if none.
+ */
 static const char *find_item(const char *list, const char *name, char next)
 {
     size_t length = strlen(name);

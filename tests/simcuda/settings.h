@@ -1,7 +1,8 @@
 /* settings.h -- the SIMCUDA_* variables (README.md), read once, at the first question.
  *
  * Knows: the environment. Must not know: what a setting is for. Thread-safe. A value that can't be
- * understood ends the process with one line: a test that is set up wrongly must not look like a result.
+ * understood ends the process with one line: a test that is set up wrongly must not look like a
+ * result.
  */
 #ifndef GPUSHIM_TESTS_SIMCUDA_SETTINGS_H
 #define GPUSHIM_TESTS_SIMCUDA_SETTINGS_H

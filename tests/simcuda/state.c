@@ -1,8 +1,8 @@
 /* state.c -- see state.h.
  *
- * Each process writes only its own slot. A robust mutex in the file makes claiming and check-and-add one
- * step; a holder that is killed leaves nothing half done, since every store is of one word. The mutex
- * is made under flock, so that concurrent starts can't meet it unfinished.
+ * Each process writes only its own slot. A robust mutex in the file makes claiming and
+ * check-and-add one step; a holder that is killed leaves nothing half done, since every store is of
+ * one word. The mutex is made under flock, so that concurrent starts can't meet it unfinished.
  */
 #include "state.h"
 
@@ -117,10 +117,7 @@ static void lock_state(void)
         pthread_mutex_consistent(&state->lock);
 }
 
-static void unlock_state(void)
-{
-    pthread_mutex_unlock(&state->lock);
-}
+static void unlock_state(void) { pthread_mutex_unlock(&state->lock); }
 
 static void empty_slot(struct slot *slot)
 {

@@ -1,4 +1,5 @@
-/* state.h -- how much of each card each process uses: the file of SIMCUDA_STATE, mapped by all of them.
+/* state.h -- how much of each card each process uses: the file of SIMCUDA_STATE, mapped by all of
+ * them.
  *
  * Knows: processes and bytes. Must not know: what the bytes are for, beyond allocation or context.
  * A slot counts while its process (pid and start time) lives; nothing is repaired after kill -9.
@@ -19,8 +20,8 @@ struct state_process {
 /* Maps the file and gives this process a slot. 0, or -1 where the file can't be used or is full. */
 int state_join(void);
 
-/* Takes bytes of a card for this process, at once and only if all processes together stay within its
- * capacity: 0, or -1 where they don't fit. */
+/* Takes bytes of a card for this process, at once and only if all processes together stay within
+ * its capacity: 0, or -1 where they don't fit. */
 int state_take(int gpu, uint64_t bytes, enum state_use use);
 void state_give(int gpu, uint64_t bytes, enum state_use use);
 

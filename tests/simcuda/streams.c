@@ -24,8 +24,9 @@ int stream_is_default(CUstream stream)
 
 CUresult stream_check(CUstream stream)
 {
-    return stream_is_default(stream) || handle_is(stream, HANDLE_STREAM) ? CUDA_SUCCESS
-                                                                         : CUDA_ERROR_INVALID_HANDLE;
+    return stream_is_default(stream) || handle_is(stream, HANDLE_STREAM)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUcontext stream_context(CUstream stream)
@@ -33,10 +34,7 @@ CUcontext stream_context(CUstream stream)
     return stream_is_default(stream) ? context_current() : stream->handle.context;
 }
 
-struct device *stream_device(CUstream stream)
-{
-    return stream_context(stream)->device;
-}
+struct device *stream_device(CUstream stream) { return stream_context(stream)->device; }
 
 CUresult sim_cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int priority)
 {

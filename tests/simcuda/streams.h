@@ -1,4 +1,5 @@
-/* streams.h -- streams: everything on them has happened when the call returns; what is left is who they are.
+/* streams.h -- streams: everything on them has happened when the call returns; what is left is who
+ * they are.
  *
  * Must not know: what is done on them. Under the driver's lock.
  */

@@ -1,4 +1,5 @@
-/* tables.h -- the private tables that NVIDIA's runtime asks for by cuGetExportTable: those that integrity.c signs. */
+/* tables.h -- the private tables that NVIDIA's runtime asks for by cuGetExportTable: those that
+ * integrity.c signs. */
 #ifndef GPUSHIM_TESTS_SIMCUDA_TABLES_H
 #define GPUSHIM_TESTS_SIMCUDA_TABLES_H
 

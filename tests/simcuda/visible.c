@@ -1,7 +1,8 @@
 /* visible.c -- see visible.h.
  *
- * The first entry decides whether the list is one of UUID prefixes or of integers. The list ends before the
- * first entry that isn't one of its kind or names no card; a card named twice leaves none.
+ * The first entry decides whether the list is one of UUID prefixes or of integers. The list ends
+ * before the first entry that isn't one of its kind or names no card; a card named twice leaves
+ * none.
  */
 #include "visible.h"
 

@@ -1,0 +1,134 @@
+/* capture.c -- captures, what spoils them, and memory that graphs allocate. */
+#include "client.h"
+
+static CUstream stream;
+
+static int start(void **state)
+{
+    client_start(state);
+    return (int)cuda.cuStreamCreate(&stream, 0);
+}
+
+static void begin(CUstreamCaptureMode mode) { ok(cuda.cuStreamBeginCapture_v2(stream, mode)); }
+
+static void test_spoilt(void **state)
+{
+    CUdeviceptr address;
+    CUgraph graph;
+    CUstreamCaptureStatus status;
+
+    (void)state;
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuda.cuMemAlloc_v2(&address, 1));
+    ok(cuda.cuStreamIsCapturing(stream, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    fails(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuda.cuStreamEndCapture(stream, &graph));
+    assert_null(graph);
+    begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuda.cuStreamSynchronize(stream));
+    fails(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuda.cuStreamEndCapture(stream, &graph));
+    ok(cuda.cuMemAlloc_v2(&address, 1));
+    ok(cuda.cuMemFree_v2(address));
+}
+
+static void test_relaxed(void **state)
+{
+    CUdeviceptr address;
+    CUgraph graph;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+    (void)state;
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuda.cuThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuda.cuMemAlloc_v2(&address, 1));
+    ok(cuda.cuMemFree_v2(address));
+    ok(cuda.cuThreadExchangeStreamCaptureMode(&mode));
+    ok(cuda.cuStreamEndCapture(stream, &graph));
+    ok(cuda.cuGraphDestroy(graph));
+}
+
+/* Work is done at the launch, and on a stream that joined by an event, too. */
+static void test_replay(void **state)
+{
+    CUdeviceptr address;
+    CUgraph graph;
+    CUgraphExec executable;
+    CUstream other;
+    CUevent event;
+    size_t count = 0;
+    unsigned char bytes[2];
+
+    (void)state;
+    ok(cuda.cuStreamCreate(&other, 0));
+    ok(cuda.cuEventCreate(&event, 0));
+    ok(cuda.cuMemAlloc_v2(&address, 2));
+    ok(cuda.cuMemsetD8_v2(address, 0, 2));
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuda.cuMemsetD8Async(address, 5, 1, stream));
+    ok(cuda.cuEventRecord(event, stream));
+    ok(cuda.cuStreamWaitEvent(other, event, 0));
+    ok(cuda.cuMemsetD8Async(address + 1, 6, 1, other));
+    ok(cuda.cuEventRecord(event, other));
+    ok(cuda.cuStreamWaitEvent(stream, event, 0));
+    ok(cuda.cuStreamEndCapture(stream, &graph));
+    ok(cuda.cuMemcpyDtoH_v2(bytes, address, 2));
+    assert_int_equal(bytes[0] + bytes[1], 0);
+    ok(cuda.cuGraphGetNodes(graph, NULL, &count));
+    assert_int_equal(count, 2);
+    ok(cuda.cuGraphInstantiateWithFlags(&executable, graph, 0));
+    ok(cuda.cuGraphDestroy(graph));
+    ok(cuda.cuGraphLaunch(executable, stream));
+    ok(cuda.cuMemcpyDtoH_v2(bytes, address, 2));
+    assert_int_equal(bytes[0], 5);
+    assert_int_equal(bytes[1], 6);
+    ok(cuda.cuGraphExecDestroy(executable));
+    ok(cuda.cuMemFree_v2(address));
+    ok(cuda.cuEventDestroy_v2(event));
+    ok(cuda.cuStreamDestroy_v2(other));
+}
+
+/* A captured allocation takes the card's memory at the launch; what is reserved goes back by trim.
+ */
+static void test_graph_memory(void **state)
+{
+    CUdeviceptr address;
+    CUgraph graph;
+    CUgraphExec executable;
+    cuuint64_t used = 0;
+
+    (void)state;
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuda.cuMemAllocAsync(&address, 50 * MIB, stream));
+    ok(cuda.cuMemsetD8Async(address, 1, 1, stream));
+    ok(cuda.cuStreamEndCapture(stream, &graph));
+    assert_int_equal(client_live(), 0);
+    ok(cuda.cuGraphInstantiateWithFlags(&executable, graph, 0));
+    ok(cuda.cuGraphDestroy(graph));
+    assert_int_equal(client_live(), 0);
+    ok(cuda.cuGraphLaunch(executable, stream));
+    assert_int_equal(client_live(), 64 * MIB);
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuGraphLaunch(executable, stream)); /* not freed yet */
+    ok(cuda.cuMemFreeAsync(address, stream));
+    ok(cuda.cuGraphLaunch(executable, stream));
+    ok(cuda.cuDeviceGetGraphMemAttribute(0, 0, &used));
+    assert_int_equal(used, 50 * MIB);
+    ok(cuda.cuMemFreeAsync(address, stream));
+    ok(cuda.cuStreamSynchronize(stream));
+    assert_int_equal(client_live(), 64 * MIB);
+    ok(cuda.cuDeviceGraphMemTrim(0));
+    assert_int_equal(client_live(), 0);
+    ok(cuda.cuGraphExecDestroy(executable));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_relaxed),
+        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_graph_memory),
+    };
+
+    return cmocka_run_group_tests(tests, start, NULL);
+}

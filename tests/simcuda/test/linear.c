@@ -1,0 +1,218 @@
+/* linear.c -- linear memory and arrays: rounding, capacity, what an address is, copies. */
+#include "client.h"
+
+#include <string.h>
+
+static void test_rounding(void **state)
+{
+    static const struct {
+        size_t asked, taken;
+    } cases[] = {
+        {1, 512},
+        {512, 512},
+        {513, 1024},
+        {MIB - 512, MIB - 512},
+        {MIB - 1, MIB},
+        {MIB, 2 * MIB},
+        {2 * MIB, 2 * MIB},
+        {2 * MIB + 1, 4 * MIB},
+        {10 * GIB + 1, 10 * GIB + 2 * MIB},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CUdeviceptr address;
+        ok(cuda.cuMemAlloc_v2(&address, cases[i].asked));
+        assert_int_equal(client_live(), cases[i].taken);
+        assert_int_equal(address % 512, 0);
+        ok(cuda.cuMemFree_v2(address));
+        assert_int_equal(client_live(), 0);
+    }
+}
+
+static void test_arguments(void **state)
+{
+    CUdeviceptr address;
+    size_t pitch;
+
+    (void)state;
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemAlloc_v2(NULL, 1));
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemAlloc_v2(&address, 0));
+    fails(CUDA_ERROR_OUT_OF_MEMORY, cuda.cuMemAlloc_v2(&address, SIZE_MAX));
+    fails(CUDA_ERROR_OUT_OF_MEMORY, cuda.cuMemAllocPitch_v2(&address, &pitch, SIZE_MAX / 2, 4, 4));
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemAllocPitch_v2(&address, &pitch, 1, 1, 3));
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemAllocManaged(&address, 1, 0));
+    fails(CUDA_ERROR_NOT_SUPPORTED, cuda.cuMemAlloc()); /* the 32-bit one */
+    ok(cuda.cuMemFree_v2(0));
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFree_v2(4096));
+    ok(cuda.cuMemAlloc_v2(&address, 4096));
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFree_v2(address + 512));
+    ok(cuda.cuMemFree_v2(address));
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFree_v2(address));
+}
+
+static void test_pitch(void **state)
+{
+    CUdeviceptr address;
+    size_t pitch;
+
+    (void)state;
+    ok(cuda.cuMemAllocPitch_v2(&address, &pitch, 1000, 3, 4));
+    assert_int_equal(pitch, 1024);
+    assert_int_equal(client_live(), 3 * 1024);
+    ok(cuda.cuMemFree_v2(address));
+}
+
+static void test_capacity(void **state)
+{
+    CUdeviceptr address, more;
+    size_t available, total, before;
+
+    (void)state;
+    ok(cuda.cuMemGetInfo_v2(&before, &total));
+    assert_int_equal(total, 80 * GIB);
+    assert_int_equal(before, 80 * GIB - CONTEXT_BYTES);
+    ok(cuda.cuMemAlloc_v2(&address, 79 * GIB));
+    fails(CUDA_ERROR_OUT_OF_MEMORY, cuda.cuMemAlloc_v2(&more, GIB));
+    ok(cuda.cuMemGetInfo_v2(&available, &total));
+    assert_int_equal(available, before - 79 * GIB);
+    ok(cuda.cuMemAlloc_v2(&more, available)); /* to the last byte */
+    ok(cuda.cuMemFree_v2(more));
+    ok(cuda.cuMemFree_v2(address));
+    ok(cuda.cuMemGetInfo_v2(&available, &total));
+    assert_int_equal(available, before);
+}
+
+static void test_many(void **state)
+{
+    enum { MANY = 100000 };
+    static CUdeviceptr addresses[MANY];
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        ok(cuda.cuMemAlloc_v2(&addresses[i], 1 + i % 3000));
+    for (size_t i = 0; i < MANY; i++)
+        ok(cuda.cuMemFree_v2(addresses[i]));
+    assert_int_equal(client_live(), 0);
+}
+
+static void test_host_memory(void **state)
+{
+    static char mine[4096];
+    void *pointer;
+    CUdeviceptr address;
+
+    (void)state;
+    ok(cuda.cuMemHostAlloc(&pointer, MIB, 0));
+    memset(pointer, 1, MIB);
+    ok(cuda.cuMemHostGetDevicePointer_v2(&address, pointer, 0));
+    ok(cuda.cuMemFreeHost(pointer));
+    ok(cuda.cuMemHostRegister_v2(mine, sizeof mine, 0));
+    fails(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+          cuda.cuMemHostRegister_v2(mine, sizeof mine, 0));
+    ok(cuda.cuMemHostUnregister(mine));
+    fails(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuda.cuMemHostUnregister(mine));
+    assert_int_equal(client_live(), 0);
+}
+
+static void test_pointer_attributes(void **state)
+{
+    enum { CONTEXT = 1, TYPE = 2, MANAGED = 8, ORDINAL = 9, START = 11, SIZE = 12 };
+    int attributes[] = {TYPE, ORDINAL, MANAGED}, type, ordinal, managed;
+    void *out[] = {&type, &ordinal, &managed};
+    CUdeviceptr address, start;
+    size_t size;
+    CUcontext context, current;
+
+    (void)state;
+    ok(cuda.cuMemAlloc_v2(&address, 5000));
+    ok(cuda.cuPointerGetAttribute(&type, TYPE, address + 10));
+    assert_int_equal(type, MEMORY_TYPE_DEVICE);
+    ok(cuda.cuPointerGetAttribute(&start, START, address + 10));
+    assert_int_equal(start, address);
+    ok(cuda.cuPointerGetAttribute(&size, SIZE, address + 10));
+    assert_int_equal(size, 5000);
+    ok(cuda.cuPointerGetAttribute(&context, CONTEXT, address));
+    ok(cuda.cuCtxGetCurrent(&current));
+    assert_ptr_equal(context, current);
+    ok(cuda.cuMemGetAddressRange_v2(&start, &size, address + 4999));
+    assert_int_equal(start, address);
+    ok(cuda.cuMemFree_v2(address));
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuPointerGetAttribute(&type, TYPE, address));
+    ok(cuda.cuPointerGetAttributes(3, attributes, out, address)); /* zeros for what is unknown */
+    assert_int_equal(type, 0);
+    assert_int_equal(ordinal, -2);
+}
+
+static void test_copies(void **state)
+{
+    char in[4096], out[4096];
+    CUdeviceptr one, two;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (char)i;
+    ok(cuda.cuMemAlloc_v2(&one, sizeof in));
+    ok(cuda.cuMemAlloc_v2(&two, 8 * MIB));
+    ok(cuda.cuMemcpyHtoD_v2(one, in, sizeof in));
+    ok(cuda.cuMemcpyDtoD_v2(two, one, sizeof in));
+    ok(cuda.cuMemcpyDtoH_v2(out, two, sizeof out));
+    assert_memory_equal(in, out, sizeof in);
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemcpyHtoD_v2(one, in, sizeof in + 1));
+    ok(cuda.cuMemsetD8_v2(two, 7, 8 * MIB));
+    ok(cuda.cuMemsetD8_v2(two + 1, 0, 8 * MIB - 2));
+    ok(cuda.cuMemcpyDtoH_v2(out, two, 2));
+    assert_int_equal(out[0], 7);
+    assert_int_equal(out[1], 0);
+    ok(cuda.cuMemcpyDtoH_v2(out, two + 8 * MIB - 2, 2));
+    assert_int_equal(out[0], 0);
+    assert_int_equal(out[1], 7);
+    ok(cuda.cuMemsetD2D32_v2(one, 64, 0x01020304, 2, 3));
+    ok(cuda.cuMemcpyDtoH_v2(out, one + 2 * 64 + 4, 4));
+    assert_memory_equal(out, "\4\3\2\1", 4);
+    ok(cuda.cuMemFree_v2(one));
+    ok(cuda.cuMemFree_v2(two));
+}
+
+static void test_arrays(void **state)
+{
+    const struct array_3d description = {100, 20, 0, 0x20, 4, 0}; /* 4 floats */
+    struct array_3d deferred = description;
+    struct array_requirements requirements;
+    CUarray array;
+    CUmipmappedArray mipmap;
+
+    (void)state;
+    ok(cuda.cuArray3DCreate_v2(&array, &description));
+    assert_int_equal(client_live(), 20 * 2048); /* rows of 1600 bytes */
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuArrayGetMemoryRequirements(&requirements, array, 0));
+    ok(cuda.cuArrayDestroy(array));
+    fails(CUDA_ERROR_INVALID_HANDLE, cuda.cuArrayDestroy(array));
+    deferred.flags = ARRAY_DEFERRED_MAPPING;
+    ok(cuda.cuArray3DCreate_v2(&array, &deferred));
+    assert_int_equal(client_live(), 0);
+    ok(cuda.cuArrayGetMemoryRequirements(&requirements, array, 0));
+    assert_int_equal(requirements.size, 20 * 2048);
+    ok(cuda.cuArrayDestroy(array));
+    ok(cuda.cuMipmappedArrayCreate(&mipmap, &description, 3));
+    assert_int_equal(client_live(), 20 * 2048 + 10 * 1024 + 5 * 512);
+    ok(cuda.cuMipmappedArrayDestroy(mipmap));
+    assert_int_equal(client_live(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_pitch),
+        cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_pointer_attributes),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_arrays),
+    };
+
+    return cmocka_run_group_tests(tests, client_start, NULL);
+}
