@@ -12,7 +12,7 @@ cd "$here/.."
 
 preset=${GPUSHIM_PRESET:-default}
 need cc=gcc,libc6-dev cmake=cmake make=make "<stdio.h>=libc6-dev" python3=python3 python:pip=python3-pip
-need "<cmocka.h>=libcmocka-dev"
+need "<cmocka.h>=libcmocka-dev" valgrind=valgrind strace=strace readelf=binutils
 case $preset in clang*) need clang=clang ;; esac
 
 # What cannot be fetched is skipped, or fails, by name in ctest's own summary.
