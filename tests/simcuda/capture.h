@@ -14,7 +14,7 @@ int capture_active(CUstream stream);
 /* On a capturing stream adds the work as a node, else does it. Checks the stream. */
 CUresult capture_or_run(CUstream stream, const struct work *work);
 
-/* For calls that a capture forbids (BREAKS_CAPTURE): 900, and the capture is spoilt, where one is
+/* For calls that a capture forbids (UNSAFE): 900, and the capture is spoilt, where one is
  * running that was begun in global mode anywhere or in thread-local mode here, unless this thread's
  * own mode allows it. */
 CUresult capture_check_unsafe(void);

@@ -51,7 +51,7 @@ static CUresult readiness_locked(int when)
 
     if ((when & READINESS) == IN_CONTEXT)
         result = context_check_current();
-    if (result == CUDA_SUCCESS && (when & BREAKS_CAPTURE))
+    if (result == CUDA_SUCCESS && (when & UNSAFE))
         result = capture_check_unsafe();
     return result;
 }

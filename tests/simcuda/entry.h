@@ -15,8 +15,8 @@ enum {
     BEFORE_INIT = 1, /* valid before cuInit */
     AFTER_INIT = 2,  /* CUDA_ERROR_NOT_INITIALIZED before cuInit has succeeded */
     IN_CONTEXT = 3,  /* the same, then CUDA_ERROR_INVALID_CONTEXT without a live current context */
-    BREAKS_CAPTURE = 8, /* flag: forbidden to this thread while a capture runs (capture.h) */
-    READINESS = 7       /* mask */
+    UNSAFE = 8,      /* flag: forbidden to this thread while a capture runs (capture.h) */
+    READINESS = 7    /* mask */
 };
 
 /* Counts the call and decides whether it goes on. CUDA_SUCCESS: it does, with the driver's lock
