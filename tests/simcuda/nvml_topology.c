@@ -92,6 +92,13 @@ nvmlReturn_t sim_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int word
     return fill(device, words, set, (size_t)sysconf(_SC_NPROCESSORS_CONF));
 }
 
+nvmlReturn_t sim_nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int words,
+                                                     unsigned long *set, int scope)
+{
+    (void)scope;
+    return sim_nvmlDeviceGetCpuAffinity(device, words, set);
+}
+
 nvmlReturn_t sim_nvml_nodes(nvmlDevice_t device, unsigned int words, unsigned long *set, int scope)
 {
     (void)scope;

@@ -34,7 +34,7 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice ordinal)
     return CUDA_SUCCESS;
 }
 
-/* The references of other holders outlive a reset; the context comes back with the next retain. */
+/* Drops all references (assumed): runtimes retain anew after a reset, without having released. */
 CUresult sim_cuDevicePrimaryCtxReset(CUdevice ordinal)
 {
     struct device *device = device_of(ordinal);
@@ -43,6 +43,7 @@ CUresult sim_cuDevicePrimaryCtxReset(CUdevice ordinal)
         return CUDA_ERROR_INVALID_DEVICE;
     if (device->primary.alive)
         context_end(&device->primary);
+    device->primary_references = 0;
     device->primary_flags = 0;
     return CUDA_SUCCESS;
 }

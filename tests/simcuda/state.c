@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SLOTS = 1024, LAYOUT = 0x53494d31 };
+enum { SLOTS = 1024, LAYOUT = 0x53494d32 };
 
 struct slot {
     atomic_int pid; /* 0: free */
@@ -30,6 +30,7 @@ struct slot {
 
 struct state_file {
     atomic_uint layout;
+    atomic_int used; /* slots from here on were never claimed */
     pthread_mutex_t lock;
     struct slot slots[SLOTS];
 };
@@ -88,6 +89,7 @@ static struct state_file *map_file(int fd)
     if (file == MAP_FAILED)
         return NULL;
     if (atomic_load(&file->layout) != LAYOUT) {
+        memset(file, 0, sizeof *file); /* new, or of another build */
         make_lock(file);
         atomic_store(&file->layout, LAYOUT);
     }
@@ -147,6 +149,8 @@ int state_join(void)
         atomic_store(&unused->started, start_time(pid));
         atomic_store(&unused->pid, pid);
         mine = unused;
+        if (unused - state->slots >= atomic_load(&state->used))
+            atomic_store(&state->used, (int)(unused - state->slots) + 1);
     }
     unlock_state();
     return unused ? 0 : -1;
@@ -157,7 +161,7 @@ static uint64_t sum(int gpu, int pid, int from, int to, int only_living)
 {
     uint64_t bytes = 0;
 
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < atomic_load(&state->used); i++) {
         struct slot *slot = &state->slots[i];
         int owner = atomic_load(&slot->pid);
         uint64_t here = 0;
@@ -211,7 +215,7 @@ unsigned int state_processes(int gpu, struct state_process out[], unsigned int m
 
     if (!machine_gpu(gpu) || open_state() != 0)
         return 0;
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < atomic_load(&state->used); i++) {
         struct slot *slot = &state->slots[i];
         int pid = atomic_load(&slot->pid);
         uint64_t bytes = pid ? sum(gpu, pid, 0, USE_KINDS, 1) : 0;
