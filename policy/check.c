@@ -130,7 +130,7 @@ static void check_header(struct check *check, const struct policy_statement *sta
     }
     if (name.length > 0)
         text_add(policy_add_error(check->errors,
-                                  policy_place_of(statement->place, statement->name, name)),
+                                  policy_place_of(statement->name_place, statement->name, name)),
                  "only a rule has a name");
 }
 

@@ -49,6 +49,15 @@ struct policy_choice policy_managed(const struct policy_settings *layers, size_t
     return holds;
 }
 
+enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count)
+{
+    for (size_t i = 0; i < layer_count; i++) {
+        if (layers[i].nvml.value != POLICY_UNSET)
+            return layers[i].nvml.value;
+    }
+    return POLICY_FOLLOW;
+}
+
 struct policy_slice policy_log(const struct policy_settings *layers, size_t layer_count)
 {
     for (size_t i = 0; i < layer_count; i++) {

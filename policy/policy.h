@@ -72,7 +72,15 @@ struct policy_subject {
     void *context; /* for the look-ups */
 };
 
-enum policy_switch { POLICY_UNSET, POLICY_ALLOW, POLICY_DENY, POLICY_COUNT, POLICY_IGNORE };
+enum policy_switch {
+    POLICY_UNSET,
+    POLICY_ALLOW,
+    POLICY_DENY,
+    POLICY_COUNT,
+    POLICY_IGNORE,
+    POLICY_FOLLOW,
+    POLICY_PHYSICAL
+};
 
 enum policy_size_kind {
     POLICY_SIZE_UNSET,
@@ -118,6 +126,7 @@ struct policy_settings {
     uint32_t base_devices_line, base_devices_column;
     struct policy_choice peer_access; /* ALLOW, DENY */
     struct policy_choice managed;     /* COUNT, IGNORE, DENY */
+    struct policy_choice nvml;        /* FOLLOW, PHYSICAL */
     struct policy_slice log;          /* "stderr", "syslog" or a path; start NULL: not set */
     enum policy_log_level log_level;
 };
@@ -178,6 +187,8 @@ struct policy_choice policy_peer_access(const struct policy_settings *layers, si
                                         size_t *layer);
 struct policy_choice policy_managed(const struct policy_settings *layers, size_t layer_count,
                                     size_t *layer);
+/* The outermost `nvml`, by default POLICY_FOLLOW. */
+enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count);
 /* The outermost `log`; the `log_level` of the outermost layer, by default warn, or a more verbose
  * one of an inner layer. */
 struct policy_slice policy_log(const struct policy_settings *layers, size_t layer_count);

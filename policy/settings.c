@@ -8,6 +8,10 @@ static enum policy_switch switch_of(struct policy_slice word)
         return POLICY_ALLOW;
     if (policy_slice_is(word, "deny"))
         return POLICY_DENY;
+    if (policy_slice_is(word, "follow"))
+        return POLICY_FOLLOW;
+    if (policy_slice_is(word, "physical"))
+        return POLICY_PHYSICAL;
     return policy_slice_is(word, "ignore") ? POLICY_IGNORE : POLICY_COUNT;
 }
 
@@ -52,6 +56,9 @@ void policy_store(struct policy_settings *settings, enum policy_key key, unsigne
         break;
     case POLICY_KEY_MANAGED:
         settings->managed = (struct policy_choice){switch_of(value), place.line};
+        break;
+    case POLICY_KEY_NVML:
+        settings->nvml = (struct policy_choice){switch_of(value), place.line};
         break;
     case POLICY_KEY_PEER_ACCESS:
         settings->peer_access = (struct policy_choice){switch_of(value), place.line};

@@ -85,6 +85,7 @@ static void split_header(struct policy_statement *statement, struct policy_slice
     statement->kind = POLICY_HEADER;
     statement->is_header = true;
     statement->name = policy_slice_trim(policy_slice_after(inside, 1));
+    statement->name_place = policy_place_of(statement->place, line, statement->name);
     if (end == line.length) {
         broken(statement, policy_place_of(statement->place, line, policy_slice_after(line, end)),
                "expected ] at the end of the section's header");
@@ -100,6 +101,7 @@ static void split_assignment(struct policy_statement *statement, struct policy_s
     size_t equals = policy_slice_find(line, '=');
     statement->kind = POLICY_ASSIGNMENT;
     statement->name = policy_slice_trim(policy_slice_before(line, equals));
+    statement->name_place = statement->place;
     if (equals == line.length) {
         bool foreign = line.start[0] == ';' || policy_slice_begins(line, "//");
         broken(statement, statement->place,

@@ -26,7 +26,7 @@ struct policy_statement {
     struct policy_place place; /* of the header's bracket, the key, or what is wrong */
     struct policy_slice name;  /* trimmed; of a broken header what could be made out of it */
     struct policy_slice value; /* trimmed, may be empty */
-    struct policy_place value_place;
+    struct policy_place name_place, value_place;
     const char *why;
     bool is_header; /* the line was meant to be a header, broken or not */
 };

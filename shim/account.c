@@ -65,14 +65,18 @@ uint64_t account_granule(uint64_t bytes)
     return (bytes + granule - 1) / granule * granule;
 }
 
-void account_limit(int device, uint64_t *free, uint64_t *total)
+void account_limit_to(uint64_t cap, uint64_t held, uint64_t *free, uint64_t *total)
 {
-    const uint64_t cap = account_cap(device), held = account_held(device);
     const uint64_t left = held < cap ? cap - held : 0;
     if (*total > cap)
         *total = cap;
     if (*free > left)
         *free = left;
+}
+
+void account_limit(int device, uint64_t *free, uint64_t *total)
+{
+    account_limit_to(account_cap(device), account_held(device), free, total);
 }
 
 void account_forget(void)

@@ -36,6 +36,9 @@ uint64_t account_granule(uint64_t bytes);
  * held). */
 void account_limit(int device, uint64_t *free, uint64_t *total);
 
+/* The same for a cap and a figure that the caller knows. */
+void account_limit_to(uint64_t cap, uint64_t held, uint64_t *free, uint64_t *total);
+
 /* In a child of fork: nothing is held. */
 void account_forget(void);
 

@@ -62,7 +62,7 @@ static CUresult release(CUresult (*original)(CUdevice device), CUdevice device)
     if (last)
         memory_owner_ends(owner);
     CUresult rc = original(device);
-    if (rc == CUDA_SUCCESS)
+    if (rc == CUDA_SUCCESS && __atomic_load_n(&primary[device].holders, __ATOMIC_RELAXED) > 0)
         __atomic_sub_fetch(&primary[device].holders, 1, __ATOMIC_RELAXED);
     if (last)
         memory_owner_ended(owner, rc == CUDA_SUCCESS && is_inactive(device));
@@ -89,8 +89,11 @@ static CUresult reset(CUresult (*original)(CUdevice device), CUdevice device)
     memory_owner_ends(owner);
     CUresult rc = original(device);
     memory_owner_ended(owner, rc == CUDA_SUCCESS);
-    if (rc == CUDA_SUCCESS)
+    if (rc == CUDA_SUCCESS) {
+        /* runtimes retain anew after a reset and never release what was before it */
+        __atomic_store_n(&primary[device].holders, 0, __ATOMIC_RELAXED);
         pool_refresh(device);
+    }
     return rc;
 }
 

@@ -24,6 +24,24 @@ typedef enum nvmlReturn_enum {
 
 typedef struct nvmlDevice_st *nvmlDevice_t;
 
+/* Bytes. Figures of the whole card. */
+typedef struct nvmlMemory_st {
+    unsigned long long total;
+    unsigned long long free;
+    unsigned long long used;
+} nvmlMemory_t;
+
+typedef struct nvmlMemory_v2_st {
+    unsigned int version; /* set by the caller */
+    unsigned long long total;
+    unsigned long long reserved;
+    unsigned long long free;
+    unsigned long long used;
+} nvmlMemory_v2_t;
+
+typedef struct nvmlUUID_st nvmlUUID_t; /* of nvmlDeviceGetHandleByUUIDV; only passed on */
+typedef unsigned int nvmlGpuTopologyLevel_t;
+
 typedef struct nvmlPciInfo_st { /* of nvmlDeviceGetPciInfo_v3 */
     char busIdLegacy[16];
     unsigned int domain;

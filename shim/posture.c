@@ -122,6 +122,10 @@ static unsigned int needs_of_layers(void)
         if (policy_caps_memory(&decision.layers[i]))
             needs |= WHEN_MEMORY;
     }
+    if (policy_nvml(decision.layers, decision.layer_count) == POLICY_FOLLOW) {
+        needs |= needs & WHEN_VIEW ? WHEN_NVML_VIEW : 0;
+        needs |= needs & WHEN_MEMORY ? WHEN_NVML_MEMORY : 0;
+    }
     if (policy_managed(decision.layers, decision.layer_count, &layer).value == POLICY_DENY)
         needs |= WHEN_MANAGED;
     if (policy_peer_access(decision.layers, decision.layer_count, &layer).value == POLICY_DENY)

@@ -3,8 +3,8 @@
 #include "account.h"
 #include "driver.h"
 #include "environment.h"
+#include "granted.h"
 #include "log.h"
-#include "machine.h"
 #include "once.h"
 #include "posture.h"
 #include "visible.h"
@@ -18,16 +18,16 @@ static const char VARIABLE[] = "CUDA_VISIBLE_DEVICES=";
 
 /* Written by the one thread that runs view_init(), read after it has succeeded. */
 static struct once once;
-static struct policy_gpu gpus[POLICY_GPUS_MAX]; /* of the machine, or CUDA's own without a view */
-static struct policy_grant grants[POLICY_GPUS_MAX]; /* in the order granted */
-static size_t grant_count;
+static const struct granted *granted; /* the machine's; or `own`, where its order does not matter */
+static struct granted own;            /* CUDA's own devices in CUDA's own order */
 static struct visible_device {
-    int index; /* nvidia-smi's, or UNKNOWN */
+    int index;        /* nvidia-smi's, or UNKNOWN */
+    const char *uuid; /* in `granted` */
     size_t cap_layer;
     uint32_t cap_line;
 } devices[POLICY_GPUS_MAX];
 static int device_count;
-static char variable[sizeof VARIABLE + POLICY_GPUS_MAX * sizeof gpus[0].uuid];
+static char variable[sizeof VARIABLE + POLICY_GPUS_MAX * sizeof own.gpus[0].uuid];
 static int refusal_logged;
 
 static CUresult refuse(const struct text_line *why)
@@ -50,33 +50,6 @@ static CUresult refuse_because(const char *what, const struct text_line *detail)
     if (detail)
         text_add_bytes(&why, detail->bytes, detail->length);
     return refuse(&why);
-}
-
-/* Does any text cap GPUs by their number? Then the machine's numbering must be known. */
-static bool caps_by_position(const struct posture_decision *decided)
-{
-    for (size_t i = 0; i < decided->layer_count; i++) {
-        if (policy_caps_by_position(&decided->layers[i]))
-            return true;
-    }
-    return false;
-}
-
-/* Fills `grants` from the texts, for `count` GPUs in `gpus`. */
-static CUresult grant(const struct posture_decision *decided, size_t count)
-{
-    struct policy_error error;
-    size_t layer = 0;
-    struct text_line why;
-    int granted =
-        policy_grant(decided->layers, decided->layer_count, gpus, count, grants, &error, &layer);
-    if (granted < 0) {
-        text_start(&why);
-        policy_describe_error(&why, decided->layers[layer].source, &error);
-        return refuse(&why);
-    }
-    grant_count = (size_t)granted;
-    return CUDA_SUCCESS;
 }
 
 static bool uuid_of_device(CUdevice device, CUuuid *uuid)
@@ -118,34 +91,18 @@ static void format_uuid(const CUuuid *uuid, char *text)
     *text = '\0';
 }
 
-/* The cap of one visible device: the tighter of the absolute size and the share of the card. */
-static CUresult set_cap(CUdevice device, const struct policy_grant *grant_of_it)
+/* The cap of one visible device, which stands at this position of the grant. */
+static CUresult set_cap(CUdevice device, size_t position)
 {
-    const struct posture_decision *decided = posture();
     size_t total = 0;
-    uint64_t cap = ACCOUNT_NO_CAP;
-    if (grant_of_it->cap.kind == POLICY_SIZE_BYTES) {
-        cap = grant_of_it->cap.value;
-        devices[device].cap_layer = grant_of_it->cap_layer;
-        devices[device].cap_line = grant_of_it->cap.line;
-    }
-    if (grant_of_it->share.kind == POLICY_SIZE_PERCENT) {
-        if (!real.cuDeviceTotalMem_v2 || real.cuDeviceTotalMem_v2(&total, device) != CUDA_SUCCESS)
-            return refuse_because("the driver does not say how much memory a GPU has", NULL);
-        uint64_t share =
-            total / 100 * grant_of_it->share.value + total % 100 * grant_of_it->share.value / 100;
-        if (share < cap) {
-            cap = share;
-            devices[device].cap_layer = grant_of_it->share_layer;
-            devices[device].cap_line = grant_of_it->share.line;
-        }
-    }
-    if (decided->needs & WHEN_MEMORY)
-        account_set_cap(device, cap);
+    if (!real.cuDeviceTotalMem_v2 || real.cuDeviceTotalMem_v2(&total, device) != CUDA_SUCCESS)
+        return refuse_because("the driver does not say how much memory a GPU has", NULL);
+    account_set_cap(device, granted_cap(granted, position, total, &devices[device].cap_layer,
+                                        &devices[device].cap_line));
     return CUDA_SUCCESS;
 }
 
-/* After a successful cuInit: what does the driver show? `chosen` are positions in `grants` by
+/* After a successful cuInit: what does the driver show? `chosen` are positions in `granted` by
  * ordinal, or NULL where there is no view and ordinals are found by UUID. */
 static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
 {
@@ -159,13 +116,14 @@ static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
         if (!uuid_of_device(i, &uuid))
             return refuse_because("the driver does not say which GPUs it shows", NULL);
         size_t position = chosen ? chosen[i] : 0;
-        while (!chosen && position < grant_count &&
-               !is_uuid(&uuid, gpus[grants[position].gpu].uuid))
+        while (!chosen && position < granted->count &&
+               !is_uuid(&uuid, granted_uuid(granted, position)))
             position++;
-        if (position == grant_count || !is_uuid(&uuid, gpus[grants[position].gpu].uuid))
+        if (position == granted->count || !is_uuid(&uuid, granted_uuid(granted, position)))
             return refuse_because("the driver shows other GPUs than the policy asked it for", NULL);
-        devices[i].index = grants[position].gpu;
-        CUresult rc = set_cap(i, &grants[position]);
+        devices[i].index = granted == &own ? UNKNOWN : granted->grants[position].gpu;
+        devices[i].uuid = granted_uuid(granted, position);
+        CUresult rc = set_cap(i, position);
         if (rc != CUDA_SUCCESS)
             return rc;
     }
@@ -180,7 +138,7 @@ static CUresult init_filtered(unsigned int flags, const uint8_t *chosen, size_t 
     char *end = variable + strlen(VARIABLE);
     memcpy(variable, VARIABLE, sizeof VARIABLE);
     for (size_t i = 0; i < chosen_count; i++) {
-        const char *uuid = gpus[grants[chosen[i]].gpu].uuid;
+        const char *uuid = granted_uuid(granted, chosen[i]);
         if (i)
             *end++ = ',';
         memcpy(end, uuid, strlen(uuid) + 1);
@@ -193,11 +151,11 @@ static CUresult init_filtered(unsigned int flags, const uint8_t *chosen, size_t 
     return rc;
 }
 
-/* Without a view the ordinals are CUDA's own; with caps that are the same everywhere, so is the
- * list. */
-static CUresult list_own_devices(const struct posture_decision *decided)
+/* The GPUs that CUDA shows anyway, in its own order. */
+static CUresult list_own_devices(void)
 {
     int count = 0;
+    struct text_line why;
     if (!real.cuDeviceGetCount || real.cuDeviceGetCount(&count) != CUDA_SUCCESS ||
         count > POLICY_GPUS_MAX)
         return refuse_because("the driver does not say how many GPUs it shows", NULL);
@@ -205,9 +163,11 @@ static CUresult list_own_devices(const struct posture_decision *decided)
         CUuuid uuid;
         if (!uuid_of_device(i, &uuid))
             return refuse_because("the driver does not say which GPUs it shows", NULL);
-        format_uuid(&uuid, gpus[i].uuid);
+        format_uuid(&uuid, own.gpus[i].uuid);
     }
-    return grant(decided, (size_t)count);
+    text_start(&why);
+    granted = &own;
+    return granted_of(&own, (size_t)count, &why) == GRANTED_OK ? CUDA_SUCCESS : refuse(&why);
 }
 
 static void log_mapping(void)
@@ -224,7 +184,7 @@ static void log_mapping(void)
         if (real.cuDeviceGetName && real.cuDeviceGetName(name, (int)sizeof name, i) == CUDA_SUCCESS)
             text_add(&line, name);
         text_add(&line, ", ");
-        text_add(&line, gpus[devices[i].index == UNKNOWN ? i : devices[i].index].uuid);
+        text_add(&line, devices[i].uuid);
         if (real.cuDeviceGetPCIBusId &&
             real.cuDeviceGetPCIBusId(name, (int)sizeof name, i) == CUDA_SUCCESS) {
             text_add(&line, ", ");
@@ -264,46 +224,46 @@ static CUresult init_unlisted(unsigned int flags, const struct text_line *why)
 static CUresult init_with_view(unsigned int flags)
 {
     uint8_t chosen[POLICY_GPUS_MAX];
-    const char *value = getenv("CUDA_VISIBLE_DEVICES");
-    size_t count = visible_choose(value, gpus, grants, grant_count, chosen);
-    if (grant_count == 0)
+    if (granted->count == 0)
         return refuse_all_devices();
+    size_t count = visible_choose(getenv("CUDA_VISIBLE_DEVICES"), granted->gpus, granted->grants,
+                                  granted->count, chosen);
     CUresult rc = init_filtered(flags, chosen, count);
     return rc == CUDA_SUCCESS ? adopt(chosen, count) : rc;
+}
+
+/* Where GPUs are named, or capped by their numbers: the machine's list decides. */
+static CUresult init_on_machine(unsigned int flags, bool view)
+{
+    struct text_line why;
+    enum granted_status status = granted_on_machine(&granted, &why);
+    if (status == GRANTED_UNLISTED)
+        return init_unlisted(flags, &why);
+    if (status == GRANTED_REFUSED)
+        return refuse(&why);
+    if (view)
+        return init_with_view(flags);
+    CUresult rc = real.cuInit(flags);
+    return rc == CUDA_SUCCESS ? adopt(NULL, 0) : rc;
 }
 
 static CUresult init_under_policy(unsigned int flags)
 {
     const struct posture_decision *decided = posture();
-    const bool view = decided->needs & WHEN_VIEW;
-    struct text_line why;
-    CUresult rc = CUDA_SUCCESS;
+    bool by_number = decided->needs & WHEN_VIEW;
     if (decided->posture == POSTURE_REFUSE)
         return refuse(&decided->refusal);
     for (size_t i = 0; i < decided->layer_count; i++) {
         if (policy_grants_none(&decided->layers[i]))
             return refuse_all_devices();
+        by_number |= policy_caps_by_position(&decided->layers[i]);
     }
-    if (view || caps_by_position(decided)) {
-        text_start(&why);
-        int count = machine_list(gpus, &why);
-        if (count < 0)
-            return init_unlisted(flags, &why);
-        rc = grant(decided, (size_t)count);
-        if (rc == CUDA_SUCCESS && view)
-            return init_with_view(flags);
-        if (rc == CUDA_SUCCESS)
-            rc = real.cuInit(flags);
-        return rc == CUDA_SUCCESS ? adopt(NULL, 0) : rc;
-    }
-    rc = real.cuInit(flags);
+    if (by_number)
+        return init_on_machine(flags, decided->needs & WHEN_VIEW);
+    CUresult rc = real.cuInit(flags);
     if (rc == CUDA_SUCCESS)
-        rc = list_own_devices(decided);
-    if (rc == CUDA_SUCCESS)
-        rc = adopt(NULL, 0);
-    for (int i = 0; rc == CUDA_SUCCESS && i < device_count; i++)
-        devices[i].index = UNKNOWN; /* CUDA's order is not nvidia-smi's */
-    return rc;
+        rc = list_own_devices();
+    return rc == CUDA_SUCCESS ? adopt(NULL, 0) : rc;
 }
 
 CUresult view_init(unsigned int flags)
@@ -335,6 +295,15 @@ bool view_ready(CUresult *refusal)
     if (view_init(0) != CUDA_SUCCESS)
         *refusal = CUDA_ERROR_NOT_PERMITTED;
     return once_is_done(&once);
+}
+
+int view_ordinal_of(const char *uuid)
+{
+    for (int i = 0; i < view_count(); i++) {
+        if (strcmp(devices[i].uuid, uuid) == 0)
+            return i;
+    }
+    return UNKNOWN;
 }
 
 int view_count(void) { return once_is_done(&once) ? device_count : 0; }

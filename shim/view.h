@@ -23,6 +23,9 @@ CUresult view_init(unsigned int flags);
  */
 bool view_ready(CUresult *refusal);
 
+/* The ordinal of the visible GPU with this UUID ("GPU-..."), or -1. */
+int view_ordinal_of(const char *uuid);
+
 /* Number of visible GPUs; 0 before view_init() has succeeded. */
 int view_count(void);
 
