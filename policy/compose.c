@@ -49,6 +49,21 @@ struct policy_choice policy_managed(const struct policy_settings *layers, size_t
     return holds;
 }
 
+uint32_t policy_devices_per_process(const struct policy_settings *layers, size_t layer_count,
+                                    size_t *layer)
+{
+    uint32_t holds = 0;
+    *layer = 0;
+    for (size_t i = 0; i < layer_count; i++) {
+        const uint32_t count = layers[i].devices_per_process;
+        if (count == 0 || (holds != 0 && holds <= count))
+            continue;
+        holds = count;
+        *layer = i;
+    }
+    return holds;
+}
+
 enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count)
 {
     for (size_t i = 0; i < layer_count; i++) {

@@ -127,6 +127,8 @@ struct policy_settings {
     struct policy_choice peer_access; /* ALLOW, DENY */
     struct policy_choice managed;     /* COUNT, IGNORE, DENY */
     struct policy_choice nvml;        /* FOLLOW, PHYSICAL */
+    uint32_t devices_per_process;     /* 0: any, or not set */
+    uint32_t devices_per_process_line;
     struct policy_slice log;          /* "stderr", "syslog" or a path; start NULL: not set */
     enum policy_log_level log_level;
 };
@@ -186,6 +188,9 @@ bool policy_caps_by_position(const struct policy_settings *settings);
 struct policy_choice policy_peer_access(const struct policy_settings *layers, size_t layer_count,
                                         size_t *layer);
 struct policy_choice policy_managed(const struct policy_settings *layers, size_t layer_count,
+                                    size_t *layer);
+/* The smallest `devices_per_process` of all layers, 0: any. `*layer` is the layer that decided. */
+uint32_t policy_devices_per_process(const struct policy_settings *layers, size_t layer_count,
                                     size_t *layer);
 /* The outermost `nvml`, by default POLICY_FOLLOW. */
 enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count);

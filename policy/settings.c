@@ -33,6 +33,12 @@ static struct policy_size size_of(struct policy_slice value, uint32_t line)
     return size;
 }
 
+static uint32_t count_of(struct policy_slice value)
+{
+    uint64_t number;
+    return policy_slice_number(value, POLICY_GPUS_MAX, &number) ? (uint32_t)number : 0;
+}
+
 void policy_store(struct policy_settings *settings, enum policy_key key, unsigned int position,
                   struct policy_slice value, struct policy_place place)
 {
@@ -56,6 +62,10 @@ void policy_store(struct policy_settings *settings, enum policy_key key, unsigne
         break;
     case POLICY_KEY_MANAGED:
         settings->managed = (struct policy_choice){switch_of(value), place.line};
+        break;
+    case POLICY_KEY_DEVICES_PER_PROCESS:
+        settings->devices_per_process = count_of(value);
+        settings->devices_per_process_line = place.line;
         break;
     case POLICY_KEY_NVML:
         settings->nvml = (struct policy_choice){switch_of(value), place.line};

@@ -205,6 +205,12 @@ typedef enum CUdevice_P2PAttribute_enum {
 
 typedef enum CUatomicOperation_enum { CU_ATOMIC_OPERATION_INTEGER_ADD = 0 } CUatomicOperation;
 
+/* Contexts: of other makers' parameters only that they are passed on. */
+typedef struct CUexecAffinityParam_st CUexecAffinityParam;
+typedef struct CUctxCreateParams_st CUctxCreateParams;
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+
 /* The runtime API, as far as the shim exports names of it ("CUDA Runtime API", error handling). */
 enum cudaError {
     cudaSuccess = 0,

@@ -10,6 +10,7 @@ static void in_child(void)
     memory_forget();
     pool_forget();
     vmm_forget();
+    context_forget();
     account_forget();
 }
 

@@ -13,5 +13,6 @@ void fork_watch(void);
 void memory_forget(void);
 void pool_forget(void);
 void vmm_forget(void);
+void context_forget(void);
 
 #endif

@@ -126,6 +126,8 @@ static unsigned int needs_of_layers(void)
         needs |= needs & WHEN_VIEW ? WHEN_NVML_VIEW : 0;
         needs |= needs & WHEN_MEMORY ? WHEN_NVML_MEMORY : 0;
     }
+    if (policy_devices_per_process(decision.layers, decision.layer_count, &layer) != 0)
+        needs |= WHEN_CONTEXTS;
     if (policy_managed(decision.layers, decision.layer_count, &layer).value == POLICY_DENY)
         needs |= WHEN_MANAGED;
     if (policy_peer_access(decision.layers, decision.layer_count, &layer).value == POLICY_DENY)

@@ -322,6 +322,44 @@ static void test_peers(void **state)
     CHECK_ALL(rows);
 }
 
+/* One GPU for each rank: the second device's context is refused before it takes memory. */
+static void test_devices_per_process(void **state)
+{
+    (void)state;
+    static const struct run rows[] = {
+        {{"GPUSHIM_POLICY=devices=3,1;devices_per_process=1"},
+         "init retain=1 retain=0 device=0 overhead=3 overhead=1 retain=1 leave=1 retain=0 leave=1 "
+         "retain=0",
+         "init: 0\nretain: 0\nretain: 800\ndevice: 800\noverhead 3: 0\noverhead 1: "
+         "314572800\nretain: 0\nleave: 0\n"
+         "retain: 800\nleave: 0\nretain: 0\n", /* after the last release another may be taken */
+         "gpushim: cuDevicePrimaryCtxRetain on CUDA device 0 refused: this process has a context "
+         "on CUDA device 1, and "
+         "[default] of GPUSHIM_POLICY:2 says devices_per_process = 1; often a checkpoint loaded "
+         "without map_location, or "
+         "a default device of 0\n"
+         "gpushim: cuCtxCreate on CUDA device 0 refused: this process has a context on CUDA device "
+         "1, and [default] of "
+         "GPUSHIM_POLICY:2 says devices_per_process = 1; often a checkpoint loaded without "
+         "map_location, or a default "
+         "device of 0\n"},
+        {{"GPUSHIM_POLICY=devices=3,1;devices_per_process=1"},
+         "init device=0 destroy device=1 destroy retain=0 reset=0 retain=1",
+         "init: 0\ndevice: 0\ndestroy: 0\ndevice: 0\ndestroy: 0\nretain: 0\nreset: 0\nretain: 0\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices_per_process=2"},
+         "init retain=0 retain=1 retain=0",
+         "init: 0\nretain: 0\nretain: 0\nretain: 0\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices_per_process=1",
+          "SIMCUDA_FAIL=cuCtxCreate_v2:1:2"}, /* what failed holds no place */
+         "init device=0 device=1",
+         "init: 0\ndevice: 2\ndevice: 0\n",
+         ""},
+    };
+    CHECK_ALL(rows);
+}
+
 /* A driver of the future has a cuMemAlloc_v3: unknown to us, so it must not pass, nor must an older
  * one stand in for it. What no rule guards passes. */
 static void test_unknown_variant(void **state)
@@ -451,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_pools),
         cmocka_unit_test(test_handles),
         cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_devices_per_process),
         cmocka_unit_test(test_unknown_variant),
         cmocka_unit_test(test_bad_policies),
         cmocka_unit_test(test_system_policy),

@@ -2,7 +2,8 @@
  * it meets, one line a step. Knows nothing of gpushim.
  *
  *   init  devices  get=N  device=N (a context on N)  destroy
- *   alloc=BYTES  managed=BYTES  pitch=WIDTHxROWS  async=BYTES  free  async-free  trim
+ *   retain=N  leave=N  reset=N (the primary context of N)  overhead=GPU (the referee's, of
+ * contexts) alloc=BYTES  managed=BYTES  pitch=WIDTHxROWS  async=BYTES  free  async-free  trim
  *   create=DEVICE:BYTES  map  unmap  release
  *   info  total=N  peer=A:B  enable=A:B  live=GPU (the referee's figure, by nvidia-smi's number)
  *   resolve=NAME:VERSION (cuGetProcAddress_v2)  resolve1=NAME:VERSION (cuGetProcAddress)
@@ -173,6 +174,17 @@ static void step_number(const char *step, int number)
     size_t total = 0;
     if (strcmp(step, "get") == 0) {
         print_result(step, DRIVER(cuDeviceGet, CUdevice *, int)(&device, number));
+    } else if (strcmp(step, "retain") == 0) {
+        CUresult rc =
+            DRIVER(cuDevicePrimaryCtxRetain, CUcontext *, CUdevice)(&contexts[number & 63], number);
+        print_result(step, rc);
+    } else if (strcmp(step, "leave") == 0) {
+        print_result(step, DRIVER(cuDevicePrimaryCtxRelease_v2, CUdevice)(number));
+    } else if (strcmp(step, "reset") == 0) {
+        print_result(step, DRIVER(cuDevicePrimaryCtxReset_v2, CUdevice)(number));
+    } else if (strcmp(step, "overhead") == 0) {
+        uint64_t (*referee)(int, int) = (uint64_t(*)(int, int))look_up("simcuda_context_bytes");
+        printf("overhead %d: %llu\n", number, (unsigned long long)referee(number, -1));
     } else if (strcmp(step, "device") == 0) {
         context_on(number);
     } else if (strcmp(step, "total") == 0) {
@@ -253,6 +265,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "peer") == 0 || strcmp(argv[i], "enable") == 0)
             step_pair(argv[i], atoi(value), atoi(strchr(value, ':') + 1));
         else if (strcmp(argv[i], "get") == 0 || strcmp(argv[i], "device") == 0 ||
+                 strcmp(argv[i], "retain") == 0 || strcmp(argv[i], "leave") == 0 ||
+                 strcmp(argv[i], "reset") == 0 || strcmp(argv[i], "overhead") == 0 ||
                  strcmp(argv[i], "total") == 0 || strcmp(argv[i], "live") == 0)
             step_number(argv[i], atoi(value));
         else
