@@ -21,6 +21,12 @@ typedef int CUgraphNodeParams;
 #if CUDA_VERSION < 12030
 typedef int CUgraphEdgeData;
 #endif
+#if CUDA_VERSION < 12040
+typedef int CUgreenCtx, CUdevResourceDesc;
+#endif
+#if CUDA_VERSION < 12050
+typedef int CUctxCreateParams;
+#endif
 #if CUDA_VERSION < 13000
 typedef int CUatomicOperation;
 #endif
