@@ -23,30 +23,41 @@ static struct policy_choice stricter(struct policy_choice outer, struct policy_c
     return inner;
 }
 
+/* The strictest of one setting, which lies at `offset` in each layer. */
+static struct policy_choice strictest(const struct policy_settings *layers, size_t layer_count,
+                                      size_t offset, enum policy_switch fallback, size_t *layer)
+{
+    struct policy_choice holds = {fallback, 0};
+    *layer = 0;
+    for (size_t i = 0; i < layer_count; i++) {
+        const char *settings = (const char *)&layers[i];
+        const struct policy_choice *choice = (const void *)(settings + offset);
+        if (i == 0 && choice->value != POLICY_UNSET)
+            holds = *choice;
+        holds = stricter(holds, *choice, i, layer);
+    }
+    return holds;
+}
+
 struct policy_choice policy_peer_access(const struct policy_settings *layers, size_t layer_count,
                                         size_t *layer)
 {
-    struct policy_choice holds = {POLICY_ALLOW, 0};
-    *layer = 0;
-    for (size_t i = 0; i < layer_count; i++) {
-        if (i == 0 && layers[i].peer_access.value != POLICY_UNSET)
-            holds = layers[i].peer_access;
-        holds = stricter(holds, layers[i].peer_access, i, layer);
-    }
-    return holds;
+    return strictest(layers, layer_count, offsetof(struct policy_settings, peer_access),
+                     POLICY_ALLOW, layer);
+}
+
+struct policy_choice policy_ipc(const struct policy_settings *layers, size_t layer_count,
+                                size_t *layer)
+{
+    return strictest(layers, layer_count, offsetof(struct policy_settings, ipc), POLICY_ALLOW,
+                     layer);
 }
 
 struct policy_choice policy_managed(const struct policy_settings *layers, size_t layer_count,
                                     size_t *layer)
 {
-    struct policy_choice holds = {POLICY_COUNT, 0};
-    *layer = 0;
-    for (size_t i = 0; i < layer_count; i++) {
-        if (i == 0 && layers[i].managed.value != POLICY_UNSET)
-            holds = layers[i].managed;
-        holds = stricter(holds, layers[i].managed, i, layer);
-    }
-    return holds;
+    return strictest(layers, layer_count, offsetof(struct policy_settings, managed), POLICY_COUNT,
+                     layer);
 }
 
 uint32_t policy_devices_per_process(const struct policy_settings *layers, size_t layer_count,

@@ -125,6 +125,7 @@ struct policy_settings {
     struct policy_slice base_devices;
     uint32_t base_devices_line, base_devices_column;
     struct policy_choice peer_access; /* ALLOW, DENY */
+    struct policy_choice ipc;         /* ALLOW, DENY */
     struct policy_choice managed;     /* COUNT, IGNORE, DENY */
     struct policy_choice nvml;        /* FOLLOW, PHYSICAL */
     uint32_t devices_per_process;     /* 0: any, or not set */
@@ -187,6 +188,8 @@ bool policy_caps_by_position(const struct policy_settings *settings);
  * decided (the outermost that says it), 0 for a default; the value is never POLICY_UNSET. */
 struct policy_choice policy_peer_access(const struct policy_settings *layers, size_t layer_count,
                                         size_t *layer);
+struct policy_choice policy_ipc(const struct policy_settings *layers, size_t layer_count,
+                                size_t *layer);
 struct policy_choice policy_managed(const struct policy_settings *layers, size_t layer_count,
                                     size_t *layer);
 /* The smallest `devices_per_process` of all layers, 0: any. `*layer` is the layer that decided. */

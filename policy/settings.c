@@ -60,6 +60,9 @@ void policy_store(struct policy_settings *settings, enum policy_key key, unsigne
     case POLICY_KEY_MEMORY_OF:
         settings->memory_of[position] = size_of(value, place.line);
         break;
+    case POLICY_KEY_IPC:
+        settings->ipc = (struct policy_choice){switch_of(value), place.line};
+        break;
     case POLICY_KEY_MANAGED:
         settings->managed = (struct policy_choice){switch_of(value), place.line};
         break;

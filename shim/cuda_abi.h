@@ -205,6 +205,17 @@ typedef enum CUdevice_P2PAttribute_enum {
 
 typedef enum CUatomicOperation_enum { CU_ATOMIC_OPERATION_INTEGER_ADD = 0 } CUatomicOperation;
 
+/* Sharing with other processes: handles are passed on as they are, some by value. */
+typedef struct CUevent_st *CUevent;
+typedef struct CUipcMemHandle_st {
+    char reserved[64];
+} CUipcMemHandle;
+typedef struct CUipcEventHandle_st {
+    char reserved[64];
+} CUipcEventHandle;
+typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
+typedef unsigned int CUmemRangeHandleType;
+
 /* Contexts: of other makers' parameters only that they are passed on. */
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st CUctxCreateParams;

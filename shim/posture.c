@@ -130,6 +130,8 @@ static unsigned int needs_of_layers(void)
         needs |= WHEN_CONTEXTS;
     if (policy_managed(decision.layers, decision.layer_count, &layer).value == POLICY_DENY)
         needs |= WHEN_MANAGED;
+    if (policy_ipc(decision.layers, decision.layer_count, &layer).value == POLICY_DENY)
+        needs |= WHEN_IPC;
     if (policy_peer_access(decision.layers, decision.layer_count, &layer).value == POLICY_DENY)
         needs |= WHEN_PEER;
     return needs ? needs | WHEN_ACTIVE : 0;
