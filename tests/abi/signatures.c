@@ -3,6 +3,9 @@
 #ifdef ABI_NVML
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
+#if NVML_API_VERSION < 12
+typedef int nvmlUUID_t;
+#endif
 #else
 #define __CUDA_API_VERSION_INTERNAL /* declares every variant under its own name */
 #include <cuda.h>
@@ -32,9 +35,8 @@ typedef int CUatomicOperation;
 #endif
 #endif
 
-/* A header of CUDA 13 or NVML of its time knows every function; there a row that it does not
- * declare is an error. */
-#if defined(ABI_NVML) || CUDA_VERSION >= 13000
+/* Headers of CUDA 13 know every function; there a row that is not declared is an error. */
+#if (defined(ABI_NVML) && NVML_API_VERSION >= 13) || (!defined(ABI_NVML) && CUDA_VERSION >= 13000)
 #define IS_DECLARED(symbol) extern __typeof__(symbol) symbol;
 #else
 #define IS_DECLARED(symbol)

@@ -7,7 +7,8 @@ include_guard(GLOBAL)
 
 set(GPUSHIM_RUNTIMES_DIR ${CMAKE_CURRENT_LIST_DIR})
 execute_process(COMMAND ${GPUSHIM_RUNTIMES_DIR}/../fetch-runtimes.sh --where
-    OUTPUT_VARIABLE GPUSHIM_RUNTIMES_CACHE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    OUTPUT_VARIABLE cache OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+set(GPUSHIM_RUNTIMES_CACHE ${cache} CACHE INTERNAL "")
 
 # gpushim_runtime_target(NAME FILE INCLUDE): an imported library of that name.
 function(gpushim_runtime_target name file include)
@@ -20,7 +21,7 @@ function(gpushim_runtime_target name file include)
 endfunction()
 
 set(majors "")
-file(STRINGS ${GPUSHIM_RUNTIMES_DIR}/../runtimes.txt pins REGEX "^[^#]")
+file(STRINGS ${GPUSHIM_RUNTIMES_DIR}/../runtimes.txt pins REGEX "^nvidia-cuda-runtime")
 foreach(pin IN LISTS pins)
     string(REGEX MATCH "^(.*)==([0-9]+)" matched "${pin}")
     set(major ${CMAKE_MATCH_2})
