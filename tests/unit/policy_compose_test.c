@@ -1,0 +1,155 @@
+/* policy_compose_test.c -- what holds over several texts; whose system policy is believed. */
+#include "policy_help.h"
+
+#include <sys/stat.h>
+
+struct row {
+    const char *texts[POLICY_LAYERS_MAX];
+    int value;
+    size_t layer;
+    uint32_t line;
+};
+
+static size_t read_layers(const char *const *texts, struct policy_settings *layers)
+{
+    size_t count = 0;
+    for (; count < POLICY_LAYERS_MAX && texts[count]; count++)
+        layers[count] = help_read(help_inline(texts[count]));
+    return count;
+}
+
+static void test_peer_access(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {{NULL}, POLICY_ALLOW, 0, 0},
+        {{""}, POLICY_ALLOW, 0, 0},
+        {{"peer_access=allow"}, POLICY_ALLOW, 0, 1},
+        {{";peer_access=deny"}, POLICY_DENY, 0, 2},
+        {{"peer_access=deny", "peer_access=allow"}, POLICY_DENY, 0, 1},
+        {{"peer_access=allow", ";peer_access=deny"}, POLICY_DENY, 1, 2},
+        {{"", "", "peer_access=deny"}, POLICY_DENY, 2, 1},
+        {{"", ";;peer_access=deny", "peer_access=deny"}, POLICY_DENY, 1, 3},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        size_t layer = 99, count = read_layers(rows[i].texts, layers);
+        struct policy_choice choice = policy_peer_access(layers, count, &layer);
+        assert_int_equal(choice.value, rows[i].value);
+        assert_int_equal(choice.line, rows[i].line);
+        assert_int_equal(layer, rows[i].layer);
+    }
+}
+
+static void test_managed(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {{NULL}, POLICY_COUNT, 0, 0},
+        {{"managed=ignore"}, POLICY_IGNORE, 0, 1},
+        {{"managed=ignore", ""}, POLICY_IGNORE, 0, 1},
+        {{"managed=ignore", ";managed=count"}, POLICY_COUNT, 1, 2},
+        {{"managed=ignore", "managed=count", "managed=deny"}, POLICY_DENY, 2, 1},
+        {{"managed=count", "managed=ignore"}, POLICY_COUNT, 0, 1},
+        {{"managed=deny", "managed=count"}, POLICY_DENY, 0, 1},
+        {{"", "managed=ignore"}, POLICY_COUNT, 0, 0}, /* the outer default is not loosened */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        size_t layer = 99, count = read_layers(rows[i].texts, layers);
+        struct policy_choice choice = policy_managed(layers, count, &layer);
+        assert_int_equal(choice.value, rows[i].value);
+        assert_int_equal(choice.line, rows[i].line);
+        assert_int_equal(layer, rows[i].layer);
+    }
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+#define LOG "[gpushim];log="
+#define LEVEL "[gpushim];log_level="
+    static const struct {
+        const char *texts[POLICY_LAYERS_MAX];
+        const char *log;
+        enum policy_log_level level;
+    } rows[] = {
+        {{NULL}, "(unset)", POLICY_LOG_WARN},
+        {{""}, "(unset)", POLICY_LOG_WARN},
+        {{LOG "syslog"}, "syslog", POLICY_LOG_WARN},
+        {{LOG "syslog", LOG "/tmp/log"}, "syslog", POLICY_LOG_WARN},
+        {{"", LOG "/tmp/log", LOG "stderr"}, "/tmp/log", POLICY_LOG_WARN},
+        {{LEVEL "error"}, "(unset)", POLICY_LOG_ERROR},
+        {{LEVEL "error", ""}, "(unset)", POLICY_LOG_ERROR},
+        {{LEVEL "error", LEVEL "info"}, "(unset)", POLICY_LOG_INFO},
+        {{LEVEL "debug", LEVEL "info"}, "(unset)", POLICY_LOG_DEBUG},
+        {{"", LEVEL "error"}, "(unset)", POLICY_LOG_WARN},
+        {{"", "", LEVEL "debug"}, "(unset)", POLICY_LOG_DEBUG},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        size_t count = read_layers(rows[i].texts, layers);
+        assert_string_equal(help_slice(policy_log(layers, count)), rows[i].log);
+        assert_int_equal(policy_log_level(layers, count), rows[i].level);
+    }
+}
+
+static void test_distrust(void **state)
+{
+    (void)state;
+    static const struct {
+        uid_t owner;
+        mode_t mode;
+        bool root_is_mapped;
+        const char *why; /* how it begins; NULL: trusted */
+    } rows[] = {
+        {0, S_IFREG | 0644, true, NULL},
+        {0, S_IFREG | 0600, true, NULL},
+        {0, S_IFREG | 0444, true, NULL},
+        {1000, S_IFREG | 0644, true, "is not owned by root"},
+        {65534, S_IFREG | 0644, true, "is not owned by root"},
+        {65534, S_IFREG | 0644, false, NULL},
+        {0, S_IFREG | 0644, false, "is not owned by root"},
+        {0, S_IFREG | 0664, true, "can be written by others"},
+        {0, S_IFREG | 0646, true, "can be written by others"},
+        {0, S_IFDIR | 0755, true, "is not a regular file"},
+        {0, S_IFLNK | 0777, true, "is not a regular file"},
+        {0, S_IFIFO | 0644, true, "is not a regular file"},
+        {0, S_IFCHR | 0644, true, "is not a regular file"},
+        {65534, S_IFREG | 0666, false, "can be written by others"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const char *why =
+            policy_distrust(rows[i].owner, rows[i].mode, rows[i].root_is_mapped, 65534);
+        if (!rows[i].why)
+            assert_null(why);
+        else
+            assert_memory_equal(why, rows[i].why, strlen(rows[i].why));
+    }
+}
+
+static void test_descriptions(void **state)
+{
+    (void)state;
+    struct text_line line;
+    struct policy_error error = {.line = 12, .column = 3};
+    text_start(&error.why);
+    text_add(&error.why, "expected a key before =");
+    text_start(&line);
+    policy_describe_error(&line, "/etc/gpushim.conf", &error);
+    assert_string_equal(line.bytes, "/etc/gpushim.conf:12:3: expected a key before =");
+    error.line = 0;
+    text_start(&line);
+    policy_describe_error(&line, "a.conf", &error);
+    assert_string_equal(line.bytes, "a.conf: expected a key before =");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_peer_access), cmocka_unit_test(test_managed),
+        cmocka_unit_test(test_log),         cmocka_unit_test(test_distrust),
+        cmocka_unit_test(test_descriptions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
