@@ -17,7 +17,8 @@ tracked() { git ls-files -z -- "$@"; }
 # Tables are laid out by hand: *.def is not formatted.
 format()
 {
-    tracked '*.c' '*.h' | xargs -0 -r clang-format --dry-run --Werror
+    tracked '*.c' '*.h' | xargs -0 -r -n 1 -P "$jobs" sh -c \
+        'clang-format --dry-run --Werror "$1" 2>/dev/null || { echo "wants clang-format -i: $1"; exit 1; }' sh
 }
 
 tidy()
