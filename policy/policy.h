@@ -130,7 +130,7 @@ struct policy_settings {
     struct policy_choice nvml;        /* FOLLOW, PHYSICAL */
     uint32_t devices_per_process;     /* 0: any, or not set */
     uint32_t devices_per_process_line;
-    struct policy_slice log;          /* "stderr", "syslog" or a path; start NULL: not set */
+    struct policy_slice log; /* "stderr", "syslog" or a path; start NULL: not set */
     enum policy_log_level log_level;
 };
 

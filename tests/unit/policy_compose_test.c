@@ -147,8 +147,8 @@ static void test_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peer_access), cmocka_unit_test(test_managed),
-        cmocka_unit_test(test_log),         cmocka_unit_test(test_distrust),
+        cmocka_unit_test(test_peer_access),  cmocka_unit_test(test_managed),
+        cmocka_unit_test(test_log),          cmocka_unit_test(test_distrust),
         cmocka_unit_test(test_descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* policy_docs_test.c -- the example and the manual say what keys.def says. Its arguments are the two
- * files. */
+/* policy_docs_test.c -- the example and the manual say what keys.def says. Its arguments are the
+ * two files. */
 #include "keys.h"
 #include "policy_help.h"
 
@@ -44,8 +44,8 @@ static void test_example_has_no_errors(void **state)
     check_example();
 }
 
-/* "#key = value" is a setting to be switched on; "# text" is prose. With all of them on, the example
- * still has no errors. */
+/* "#key = value" is a setting to be switched on; "# text" is prose. With all of them on, the
+ * example still has no errors. */
 static void test_example_with_all_settings_on(void **state)
 {
     (void)state;
@@ -123,7 +123,8 @@ static void test_table_is_whole(void **state)
         assert_string_equal(policy_key_later(key), rows[i].later);
         assert_true(*rows[i].prose);
         assert_int_equal(
-            policy_key_of((struct policy_slice){rows[i].name, strlen(rows[i].name)}, &position), key);
+            policy_key_of((struct policy_slice){rows[i].name, strlen(rows[i].name)}, &position),
+            key);
     }
 }
 

@@ -1,5 +1,5 @@
-/* policy_files_test.c -- policies/good: no errors. policies/bad: the comments at the top of each file
- * are its errors, exactly, one a line, as "# line:column: why". Its argument is the folder. */
+/* policy_files_test.c -- policies/good: no errors. policies/bad: the comments at the top of each
+ * file are its errors, exactly, one a line, as "# line:column: why". Its argument is the folder. */
 #include "policy_help.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* policy_grant_test.c -- which GPUs of a machine of four a process gets, in which order, under which
- * caps, and what is said of a GPU that is not there. Answers are worked out by hand. */
+/* policy_grant_test.c -- which GPUs of a machine of four a process gets, in which order, under
+ * which caps, and what is said of a GPU that is not there. Answers are worked out by hand. */
 #include "policy_machine.h"
 
 struct row {
@@ -51,15 +51,15 @@ static void test_missing(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {{"devices=5"},
-         "/etc/gpushim.conf:1:9: GPU 5 is not there: this machine has 4 (0-3)"},
+        {{"devices=5"}, "/etc/gpushim.conf:1:9: GPU 5 is not there: this machine has 4 (0-3)"},
         {{"memory=1G; devices = 0, 2-5"},
          "/etc/gpushim.conf:2:15: GPU 4 of 2-5 is not there: this machine has 4 (0-3)"},
         {{"devices=GPU-5"},
-         "/etc/gpushim.conf:1:9: GPU-5 is not there: this machine has 4 (" UUID_0 ", " UUID_1 ", " UUID_2
-         ", " UUID_3 ")"},
+         "/etc/gpushim.conf:1:9: GPU-5 is not there: this machine has 4 (" UUID_0 ", " UUID_1
+         ", " UUID_2 ", " UUID_3 ")"},
         {{"devices=2,02:00.0"},
-         "/etc/gpushim.conf:1:11: 02:00.0 is not there: this machine has 4 (0000:01:00.0, 0000:41:00.0, "
+         "/etc/gpushim.conf:1:11: 02:00.0 is not there: this machine has 4 (0000:01:00.0, "
+         "0000:41:00.0, "
          "0000:c1:00.0, 00010001:41:00.0)"},
         {{"devices=GPU-1"},
          "/etc/gpushim.conf:1:9: GPU-1 names more than one GPU: " UUID_0 " and " UUID_1},
@@ -123,16 +123,19 @@ static void test_caps(void **state)
         /* positions that are for no GPU */
         {{"devices=3,1;memory.2=4G"},
          "/etc/gpushim.conf:2:1: memory.2: GPU 2 is not there: devices names 2, and counts from 0"},
-        {{"memory.4=4G"}, "/etc/gpushim.conf:1:1: memory.4: GPU 4 is not there: this machine has 4 (0-3)"},
+        {{"memory.4=4G"},
+         "/etc/gpushim.conf:1:1: memory.4: GPU 4 is not there: this machine has 4 (0-3)"},
         {{"devices=3,1", "memory.3=4G"},
-         "my.conf:1:1: memory.3: GPU 3 is not among the 2 GPUs that /etc/gpushim.conf grants (0-1)"},
+         "my.conf:1:1: memory.3: GPU 3 is not among the 2 GPUs that /etc/gpushim.conf grants "
+         "(0-1)"},
         {{"devices=0-7?;memory.7=4G"}, "0 1 2 3"},
         {{"devices=none;memory.7=4G"}, ""},
     };
     check_rows(rows, COUNT_OF(rows));
 }
 
-/* memory.K of [default] counts in the list of [default], also under a rule with a list of its own. */
+/* memory.K of [default] counts in the list of [default], also under a rule with a list of its own.
+ */
 static void test_caps_of_default_follow_the_gpu(void **state)
 {
     (void)state;
@@ -201,10 +204,13 @@ static void test_uuid_in_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_text),       cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_layers),         cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_one_text),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_caps),
         cmocka_unit_test(test_caps_of_default_follow_the_gpu),
-        cmocka_unit_test(test_other_machines), cmocka_unit_test(test_uuid_in_full),
+        cmocka_unit_test(test_other_machines),
+        cmocka_unit_test(test_uuid_in_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* policy_machine.h -- a machine of four GPUs for the tests of grants, and grants as one line of text. */
+/* policy_machine.h -- a machine of four GPUs for the tests of grants, and grants as one line of
+ * text. */
 #ifndef GPUSHIM_TESTS_POLICY_MACHINE_H
 #define GPUSHIM_TESTS_POLICY_MACHINE_H
 
@@ -16,8 +17,9 @@ static const struct policy_gpu machine[] = {
     {UUID_3, 0x10001, 0x41, 0},
 };
 
-/* Reads the texts, outermost first, and grants. Returns "3:4GiB@0 1", that is GPU 3 with 4 GiB set by
- * layer 0 and then GPU 1 without a cap, or the error as a person reads it. Overwritten by the next. */
+/* Reads the texts, outermost first, and grants. Returns "3:4GiB@0 1", that is GPU 3 with 4 GiB set
+ * by layer 0 and then GPU 1 without a cap, or the error as a person reads it. Overwritten by the
+ * next. */
 static inline const char *help_grant(const char *const *texts, size_t count)
 {
     static char shown[4096];
@@ -50,9 +52,9 @@ static inline const char *help_grant(const char *const *texts, size_t count)
                                        (unsigned long long)(grants[i].cap.value / GIB),
                                        grants[i].cap_layer);
         if (grants[i].share.kind == POLICY_SIZE_PERCENT)
-            length += (size_t)snprintf(shown + length, sizeof shown - length, ":%llu%%@%u",
-                                       (unsigned long long)grants[i].share.value,
-                                       grants[i].share_layer);
+            length +=
+                (size_t)snprintf(shown + length, sizeof shown - length, ":%llu%%@%u",
+                                 (unsigned long long)grants[i].share.value, grants[i].share_layer);
     }
     return shown;
 }

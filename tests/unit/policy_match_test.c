@@ -120,17 +120,19 @@ static void test_names_that_cannot_be_had(void **state)
     }
     assert_int_equal(holds("match.user = alice", &alice), -1);
     assert_int_equal(errors.count, 1);
-    assert_string_equal(help_error(&errors, 0),
-                        "1:1: rule r: match.user: the name of user 1000 cannot be looked up; numeric "
-                        "ids need no look-up");
+    assert_string_equal(
+        help_error(&errors, 0),
+        "1:1: rule r: match.user: the name of user 1000 cannot be looked up; numeric "
+        "ids need no look-up");
     assert_int_equal(holds("match.group = staff", &alice), -1);
     assert_string_equal(help_error(&errors, 0),
                         "1:1: rule r: match.group: the name of one of this process's groups cannot "
                         "be looked up; numeric ids need no look-up");
     alice.exe = "";
     assert_int_equal(holds("match.exe = python*", &alice), -1);
-    assert_string_equal(help_error(&errors, 0),
-                        "1:1: rule r: match.exe: the path of this process's executable cannot be had");
+    assert_string_equal(
+        help_error(&errors, 0),
+        "1:1: rule r: match.exe: the path of this process's executable cannot be had");
     assert_int_equal(holds("match.exe = python*\nmatch.user = 1001", &alice), 0);
 }
 
@@ -155,45 +157,26 @@ static void test_globs(void **state)
         const char *pattern, *text;
         bool matches;
     } rows[] = {
-        {"", "", true},
-        {"", "a", false},
-        {"*", "", true},
-        {"*", "/usr/bin/x", true},
-        {"**", "a", true},
-        {"a", "a", true},
-        {"a", "A", false},
-        {"a*", "abc", true},
-        {"*c", "abc", true},
-        {"*b*", "abc", true},
-        {"a*c", "ab", false},
-        {"a*b*c", "aXbYbZc", true},
-        {"*ab", "aab", true},
-        {"*.so.?", "libx.so.1", true},
-        {"?", "", false},
-        {"?", "a", true},
-        {"?", "ab", false},
-        {"?", "\xC3\xA4", true}, /* one character of two bytes */
-        {"?", "\xFF", true},     /* paths need not be UTF-8 */
-        {"[abc]", "b", true},
-        {"[abc]", "d", false},
-        {"[a-c]", "b", true},
-        {"[a-c]", "-", false},
-        {"[a-]", "-", true},
-        {"[-a]", "-", true},
-        {"[!a-c]", "b", false},
-        {"[!a-c]", "d", true},
-        {"[^a-c]", "d", true},
-        {"[]]", "]", true},
-        {"[!]]", "]", false},
-        {"[!]]", "a", true},
-        {"[*]", "*", true},
-        {"[*]", "a", false},
-        {"[?]x", "?x", true},
-        {"[\xC3\xA0-\xC3\xBF]", "\xC3\xA4", true},
-        {"[a", "[a", true},
-        {"python[23]*", "python3.11", true},
-        {"*[0-9]", "a1b2", true},
-        {"*[0-9]", "a1b", false},
+        {"", "", true},           {"", "a", false},
+        {"*", "", true},          {"*", "/usr/bin/x", true},
+        {"**", "a", true},        {"a", "a", true},
+        {"a", "A", false},        {"a*", "abc", true},
+        {"*c", "abc", true},      {"*b*", "abc", true},
+        {"a*c", "ab", false},     {"a*b*c", "aXbYbZc", true},
+        {"*ab", "aab", true},     {"*.so.?", "libx.so.1", true},
+        {"?", "", false},         {"?", "a", true},
+        {"?", "ab", false},       {"?", "\xC3\xA4", true}, /* one character of two bytes */
+        {"?", "\xFF", true},                               /* paths need not be UTF-8 */
+        {"[abc]", "b", true},     {"[abc]", "d", false},
+        {"[a-c]", "b", true},     {"[a-c]", "-", false},
+        {"[a-]", "-", true},      {"[-a]", "-", true},
+        {"[!a-c]", "b", false},   {"[!a-c]", "d", true},
+        {"[^a-c]", "d", true},    {"[]]", "]", true},
+        {"[!]]", "]", false},     {"[!]]", "a", true},
+        {"[*]", "*", true},       {"[*]", "a", false},
+        {"[?]x", "?x", true},     {"[\xC3\xA0-\xC3\xBF]", "\xC3\xA4", true},
+        {"[a", "[a", true},       {"python[23]*", "python3.11", true},
+        {"*[0-9]", "a1b2", true}, {"*[0-9]", "a1b", false},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct policy_slice pattern = {rows[i].pattern, strlen(rows[i].pattern)};
@@ -223,8 +206,10 @@ static void test_hostile_glob(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who),        cmocka_unit_test(test_names_that_cannot_be_had),
-        cmocka_unit_test(test_nameless_group), cmocka_unit_test(test_globs),
+        cmocka_unit_test(test_who),
+        cmocka_unit_test(test_names_that_cannot_be_had),
+        cmocka_unit_test(test_nameless_group),
+        cmocka_unit_test(test_globs),
         cmocka_unit_test(test_hostile_glob),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

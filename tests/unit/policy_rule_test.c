@@ -94,7 +94,8 @@ static void test_memory(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char bytes[256];
         snprintf(bytes, sizeof bytes,
-                 "[default]\nmemory = 8G\nmemory.0 = 4G\nmemory.1 = 2G\n[rule r]\n%s", rows[i].rule);
+                 "[default]\nmemory = 8G\nmemory.0 = 4G\nmemory.1 = 2G\n[rule r]\n%s",
+                 rows[i].rule);
         struct policy_settings settings = help_read(help_file(bytes));
         assert_int_equal(settings.memory.value, rows[i].memory * GIB);
         assert_int_equal(settings.memory_of[0].value, rows[i].of_0 * GIB);

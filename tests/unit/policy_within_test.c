@@ -1,6 +1,7 @@
 /* policy_within_test.c -- a text inside another can only tighten it: for random pairs of texts, the
- * composed grant is what the inner text alone would grant on a machine that has just the GPUs of the
- * outer one, in its order, and every cap is the smaller of the two. GPUSHIM_SEED repeats a run. */
+ * composed grant is what the inner text alone would grant on a machine that has just the GPUs of
+ * the outer one, in its order, and every cap is the smaller of the two. GPUSHIM_SEED repeats a run.
+ */
 #include "policy_help.h"
 
 #include <stdlib.h>
@@ -79,7 +80,8 @@ static void make_text(char *text, size_t room, size_t gpus)
 static void check_cap(struct policy_size outer, struct policy_size inner, struct policy_size both)
 {
     struct policy_size smaller = outer;
-    if (outer.kind == POLICY_SIZE_NONE || (inner.kind != POLICY_SIZE_NONE && inner.value < outer.value))
+    if (outer.kind == POLICY_SIZE_NONE ||
+        (inner.kind != POLICY_SIZE_NONE && inner.value < outer.value))
         smaller = inner;
     assert_int_equal(both.kind, smaller.kind);
     if (smaller.kind != POLICY_SIZE_NONE)
@@ -107,8 +109,7 @@ static bool check_pair(const struct policy_settings *layers, const struct policy
     }
     for (int i = 0; i < outer_count; i++)
         left[i] = gpus[outer[i].gpu];
-    int inner_count =
-        policy_grant(&layers[1], 1, left, (size_t)outer_count, inner, &error, &layer);
+    int inner_count = policy_grant(&layers[1], 1, left, (size_t)outer_count, inner, &error, &layer);
     assert_int_equal(both_count, inner_count);
     for (int i = 0; i < inner_count; i++) {
         assert_true(inner[i].gpu < outer_count);
