@@ -43,7 +43,7 @@ if [ "$gpus" -gt 0 ]; then
     *) devices=3,1 granted=2 ;;
     esac
     memory=1GiB ask=1536
-    about="the $gpus GPU(s) of this machine"
+    about="this machine's GPUs"
     library_path=${LD_LIBRARY_PATH:-}
 else
     gpus=4 devices=3,1 granted=2 memory=8GiB ask=12288 driver=13
@@ -95,7 +95,7 @@ export CUDA_DEVICE_ORDER
 status=0
 LD_LIBRARY_PATH=$library_path "build/examples/$program" "$ask" "$granted" \
     >"$work/without" 2>"$work/without.err" </dev/null || status=$?
-[ "$status" -eq 0 ] || { cat "$work/without" "$work/without.err" >&2; die "the program itself does not run here (exit status $status)"; }
+[ "$status" -eq 0 ] || { cat "$work/without" "$work/without.err" >&2; die "the program itself does not run here; QUICKSTART_GPUS=simulated shows it on simulated GPUs"; }
 LD_LIBRARY_PATH=$library_path LD_PRELOAD=./build/libgpushim.so GPUSHIM_CONF=$policy \
     "build/examples/$program" "$ask" "$granted" >"$work/with" 2>"$work/with.err" </dev/null || status=$?
 
