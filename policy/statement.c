@@ -123,7 +123,8 @@ bool policy_next_statement(struct policy_reader *reader, struct policy_statement
     while (next_line(reader, &line)) {
         struct policy_place place = {reader->line, 1};
         const struct policy_slice whole = line;
-        *statement = (struct policy_statement){.place = place};
+        *statement =
+            (struct policy_statement){.place = place, .name = policy_slice_before(line, 0)};
         if (reader->line == 1 && policy_slice_begins(line, byte_order_mark))
             line = policy_slice_after(line, sizeof byte_order_mark - 1);
         size_t stray = find_stray_byte(line, &statement->why);

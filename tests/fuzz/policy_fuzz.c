@@ -1,0 +1,81 @@
+/* policy_fuzz.c -- any bytes as a policy: read by both ways of reading, and what has no errors
+ * granted.
+ *
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined -Ipolicy tests/fuzz/policy_fuzz.c
+ * policy/[a-z]*.c
+ *     ./a.out -max_len=4096 CORPUS tests/unit/policies/good tests/unit/policies/bad
+ *
+ * Besides what the sanitizers see, it checks what the contract promises of errors and grants.
+ */
+#include "policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+static const char *no_name(const struct policy_subject *self, unsigned int id)
+{
+    (void)self;
+    return id == 1000 ? "alice" : NULL;
+}
+
+static void demand(int holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_errors(const struct policy_errors *errors)
+{
+    size_t kept = errors->count < POLICY_ERRORS_MAX ? errors->count : POLICY_ERRORS_MAX;
+    demand(errors->count > 0);
+    for (size_t i = 0; i < kept; i++) {
+        const struct policy_error *error = &errors->list[i];
+        demand(error->why.length > 0 && error->why.length < TEXT_BYTES);
+        demand(strlen(error->why.bytes) == error->why.length);
+        demand(i == 0 || error[-1].line < error->line ||
+               (error[-1].line == error->line && error[-1].column <= error->column));
+    }
+}
+
+static void check_grants(const struct policy_settings *settings)
+{
+    static const struct policy_gpu gpus[] = {
+        {"GPU-11111111-aaaa-4000-8000-000000000000", 0, 1, 0},
+        {"GPU-11112222-aaaa-4000-8000-000000000001", 0, 0x41, 0},
+        {"MIG-33333333-aaaa-4000-8000-000000000002", 0, 0x41, 0}};
+    static struct policy_settings layers[2];
+    struct policy_grant grants[POLICY_GPUS_MAX];
+    struct policy_error error;
+    size_t layer = 99;
+    layers[0] = layers[1] = *settings;
+    int count = policy_grant(layers, 2, gpus, 3, grants, &error, &layer);
+    demand(count <= 3 && count >= POLICY_MISSING);
+    demand(count >= 0 || (count == POLICY_MISSING && layer < 2 && error.line > 0));
+    for (int i = 0; i < count; i++) {
+        demand(grants[i].gpu < 3);
+        for (int j = 0; j < i; j++)
+            demand(grants[i].gpu != grants[j].gpu);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    static const gid_t groups[] = {1000, 2000};
+    static const struct policy_subject subject = {1000,    groups,  2,   "/usr/bin/python3",
+                                                  no_name, no_name, NULL};
+    static struct policy_errors errors;
+    static struct policy_settings settings;
+    for (int is_inline = 0; is_inline < 2; is_inline++) {
+        struct policy_text text = {"fuzz.conf", (const char *)bytes, length, is_inline};
+        int rc = policy_read(&text, &subject, &settings, &errors);
+        if (rc == POLICY_OK) {
+            demand(errors.count == 0);
+            check_grants(&settings);
+        } else {
+            check_errors(&errors);
+        }
+    }
+    return 0;
+}
