@@ -11,9 +11,10 @@ cd "$here/.."
 . tests/packages.sh
 
 preset=${GPUSHIM_PRESET:-default}
-need cc=gcc,libc6-dev cmake=cmake make=make "<stdio.h>=libc6-dev" python3=python3 python:pip=python3-pip
-need "<cmocka.h>=libcmocka-dev" valgrind=valgrind strace=strace readelf=binutils
-case $preset in clang*) need clang=clang ;; esac
+clang=""
+case $preset in clang*) clang=clang=clang ;; esac
+need cc=gcc,libc6-dev gcc=gcc cmake=cmake make=make "<stdio.h>=libc6-dev" "<cmocka.h>=libcmocka-dev" python3=python3 \
+    python:pip=python3-pip valgrind=valgrind strace=strace readelf=binutils $clang
 
 # What cannot be fetched is skipped, or fails, by name in ctest's own summary.
 tests/fetch-runtimes.sh || true
