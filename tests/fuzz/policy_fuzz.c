@@ -1,8 +1,7 @@
-/* policy_fuzz.c -- any bytes as a policy: read by both ways of reading, and what has no errors
- * granted.
+/* policy_fuzz.c -- any bytes as a policy, read in both ways; what has no errors is granted.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -Ipolicy tests/fuzz/policy_fuzz.c
- * policy/[a-z]*.c
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined -Ipolicy \
+ *         tests/fuzz/policy_fuzz.c policy/[a-z]*.c
  *     ./a.out -max_len=4096 CORPUS tests/unit/policies/good tests/unit/policies/bad
  *
  * Besides what the sanitizers see, it checks what the contract promises of errors and grants.
