@@ -78,7 +78,7 @@ if ! grep -q "$program\$" "$work/log"; then
     say "No CUDA runtime could be had; the program speaks the driver API instead."
     program=tour-driver
 fi
-quietly cmake --build build --parallel "$(nproc)" --target gpushim simcuda_13_0 "$program"
+quietly cmake --build build --parallel "$(nproc)" --target gpushim simcuda_13_0 simcuda_nvml_13_0 "$program"
 
 # --- Run --------------------------------------------------------------------------------------------
 policy=build/quickstart.conf
@@ -127,9 +127,12 @@ say "" "What gpushim said meanwhile, on standard error:" ""
 fold -s -w $((width > 24 ? width - 4 : 20)) "$work/with.err" | sed 's/^/    /'
 
 # --- Was all of that true? --------------------------------------------------------------------------
+# check WHAT COMMAND...: says which of the things that should have happened did not.
 check()
 {
-    "$@" || { say "" >&2; die "that was not what should happen: $*"; }
+    what=$1
+    shift
+    "$@" || die "this should have happened and did not: $what"
 }
 has() { grep -q -e "$2" "$work/$1"; }
 lacks() { ! grep -q -e "$2" "$work/$1"; }
@@ -142,23 +145,23 @@ sees_the_granted()
     done >"$work/expected"
     buses with | cmp -s - "$work/expected"
 }
-check [ "$status" -eq 0 ]
-check has without "^GPUs: $gpus\$"
-check has with "^GPUs: $granted\$"
-check sees_the_granted
-check has with "cudaMalloc .* GiB: out of memory"
-check has with "cudaMalloc .* GiB: ok"
-check has with "used it, freed it"
-check has with "invalid device ordinal"
-check has with "no GPU can reach another"
-check has with "^Done"
-check has with.err "^gpushim: .*out of memory"
-check has with.err "^gpushim: .*invalid device ordinal"
+check "the program ran to its end under the policy" [ "$status" -eq 0 ]
+check "without the shim it sees $gpus GPUs" has without "^GPUs: $gpus\$"
+check "with it, $granted" has with "^GPUs: $granted\$"
+check "those are GPUs $devices, in this order" sees_the_granted
+check "an allocation over the cap is out of memory" has with "cudaMalloc .* GiB: out of memory"
+check "a smaller one is not" has with "cudaMalloc .* GiB: ok"
+check "its memory works" has with "used it, freed it"
+check "GPU $granted is an invalid ordinal" has with "invalid device ordinal"
+check "peer access is refused" has with "no GPU can reach another"
+check "the program goes on" has with "^Done"
+check "a line explains the refused memory" has with.err "^gpushim: .*out of memory"
+check "a line explains the ordinal" has with.err "^gpushim: .*invalid device ordinal"
 if [ "$about" = "four simulated GPUs" ]; then
-    check lacks without "out of memory"
-    check lacks without "invalid device ordinal"
-    check lacks without "no GPU can reach another"
-    check [ ! -s "$work/without.err" ]
+    check "without the shim there is memory enough" lacks without "out of memory"
+    check "and the ordinal is valid" lacks without "invalid device ordinal"
+    check "and GPUs reach each other" lacks without "no GPU can reach another"
+    check "and nothing is complained about" [ ! -s "$work/without.err" ]
 fi
 
 say "" "All of this was checked, by what the program itself said."
