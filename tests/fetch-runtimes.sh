@@ -22,8 +22,10 @@ fetch()
 {
     target=$cache/$(echo "$1" | sed 's/==/-/')
     [ ! -d "$target" ] || return 0
-    mkdir -p "$cache"
-    work=$(mktemp -d "$cache/.fetch.XXXXXX")
+    if ! mkdir -p "$cache" 2>/dev/null || ! work=$(mktemp -d "$cache/.fetch.XXXXXX" 2>/dev/null); then
+        echo "Could not fetch $1: $cache cannot be written to; GPUSHIM_CACHE names another folder" >&2
+        return 1
+    fi
     echo "Fetching $1" >&2
     for attempt in 1 2 3; do
         if python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
