@@ -28,6 +28,6 @@ quietly()
     "$@" >"$log" 2>&1 </dev/null || { cat "$log" >&2; exit 1; }
 }
 echo "Building ($preset)"
-quietly cmake --preset "$preset"
+quietly cmake --preset "$preset" ${GPUSHIM_MUST_RUN:+-DGPUSHIM_WERROR=ON}
 quietly cmake --build --preset "$preset" --parallel "$jobs"
 ctest --preset "$preset" --parallel "$jobs" "$@"
