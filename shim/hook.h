@@ -88,7 +88,7 @@ void hook_explain_ordinal(const char *call, int ordinal);
 /* Linear memory's table (hook_memory.c). */
 enum memory_kind {
     MEMORY_COUNTED = 1, /* charged by its own bytes */
-    MEMORY_POOLED = 2   /* its pool, the owner, is charged by what it reserves */
+    MEMORY_POOLED = 2   /* its pool, whose number is the owner, is charged by what it reserves */
 };
 /* Ends an allocation: keeps what was charged under its address, or gives it back where `rc` is an
  * error. Returns `rc`; or, where the table cannot grow, frees the memory and says so. */
@@ -99,8 +99,7 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
 struct track_entry;
 bool memory_take(uint64_t address, struct track_entry *entry);
 void memory_taken(const struct track_entry *entry, bool freed);
-/* Likewise for the end of a context or a pool; `owner` is its handle. What a context held is then
- * given back; what is still alive of a pool is from then on counted by itself. */
+/* Likewise for the end of a context, the owner: what it held is then given back. */
 void memory_owner_ends(uint64_t owner);
 void memory_owner_ended(uint64_t owner, bool gone);
 

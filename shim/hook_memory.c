@@ -6,6 +6,7 @@
 #include "fork.h"
 #include "hook.h"
 #include "log.h"
+#include "pools.h"
 #include "posture.h"
 #include "track.h"
 
@@ -46,6 +47,8 @@ void memory_taken(const struct track_entry *entry, bool freed)
         track_put(&memory, entry); /* its place may not have been filled since: there is room */
     else if (entry->kind == MEMORY_COUNTED)
         account_refund(entry->device, entry->bytes);
+    else
+        pools_gave((int)entry->owner);
 }
 
 void memory_owner_ends(uint64_t owner)
@@ -64,14 +67,8 @@ static bool restore(struct track_entry *entry, void *context)
 static bool end(struct track_entry *entry, void *context)
 {
     (void)context;
-    if (entry->kind == MEMORY_COUNTED) {
-        account_refund(entry->device, entry->bytes);
-        return false;
-    }
-    entry->kind = MEMORY_COUNTED; /* outlives its pool */
-    entry->owner = 0;
-    account_correct(entry->device, 0, entry->bytes);
-    return true;
+    account_refund(entry->device, entry->bytes);
+    return false;
 }
 
 void memory_owner_ended(uint64_t owner, bool gone)

@@ -1,57 +1,21 @@
 /* hook_pool.c -- stream-ordered memory: a pool is charged by what it reserves.
  *
- * Knows: pools and their devices, reserves and tickets. Must not know: handles and mappings.
- * The driver grows and shrinks a pool's reserve by itself, at times we do not see; what was read
- * last is charged, and read again before a request is refused.
+ * Knows: the driver's calls about pools. Must not know: the books of pools (pools.h), handles,
+ * mappings. The driver grows and shrinks a pool's reserve by itself, at times we do not see; what
+ * was read last is charged, and read again before a request is refused.
  */
 #include "fork.h"
 #include "hook.h"
 #include "log.h"
-#include "once.h"
+#include "pools.h"
 #include "track.h"
 #include "view.h"
 
-static const uint64_t CHUNK = (uint64_t)32
-                              << 20; /* by which a pool grows (assumed; see account.h) */
+static const uint64_t CHUNK = (uint64_t)32 << 20; /* a pool grows by it (assumed; see account.h) */
 
-/* Pool handle -> device, reserve as charged (bytes), ticket of that reading (owner). Entries are
- * changed under the lock, which is never held across a call into the driver. */
-static struct track_table pools;
-static struct short_lock lock;
-static uint64_t last_ticket;
 static unsigned char default_known[ACCOUNT_DEVICES_MAX];
 
-static uint64_t key_of(CUmemoryPool pool) { return (uint64_t)(uintptr_t)pool; }
-
-static CUmemoryPool pool_of(uint64_t key)
-{
-    return (CUmemoryPool)(uintptr_t)
-        key; /* NOLINT(performance-no-int-to-ptr): a handle, kept as a number */
-}
-
-/* The device of a pool that is counted, or NO_DEVICE (host memory, or another process's). */
-static int device_of(CUmemoryPool pool)
-{
-    struct track_entry entry;
-    int device = NO_DEVICE;
-    short_lock_take(&lock);
-    if (track_take(&pools, key_of(pool), &entry)) {
-        device = entry.device;
-        track_put(&pools, &entry);
-    }
-    short_lock_drop(&lock);
-    return device;
-}
-
-static void learn(CUmemoryPool pool, int device)
-{
-    struct track_entry entry = {.key = key_of(pool), .device = (uint16_t)device}, known;
-    short_lock_take(&lock);
-    if (track_take(&pools, entry.key, &known))
-        entry = known;
-    track_put(&pools, &entry);
-    short_lock_drop(&lock);
-}
+static uint64_t number_of(CUmemoryPool pool) { return (uint64_t)(uintptr_t)pool; }
 
 static void learn_default(int device)
 {
@@ -61,7 +25,7 @@ static void learn_default(int device)
         !real.cuDeviceGetDefaultMemPool ||
         real.cuDeviceGetDefaultMemPool(&pool, device) != CUDA_SUCCESS)
         return;
-    learn(pool, device);
+    pools_learn(number_of(pool), device);
     __atomic_store_n(&default_known[device], 1, __ATOMIC_RELAXED);
 }
 
@@ -74,61 +38,43 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
     return value;
 }
 
-/* Charges what the pool reserves now, unless a later reading has done so already. */
-static void publish(CUmemoryPool pool)
+/* Charges what the pool reserves now. */
+static void publish(int number, CUmemoryPool pool)
 {
-    struct track_entry entry;
-    const uint64_t ticket = __atomic_add_fetch(&last_ticket, 1, __ATOMIC_RELAXED);
-    const uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-    short_lock_take(&lock);
-    if (track_take(&pools, key_of(pool), &entry)) {
-        if (ticket > entry.owner) {
-            account_correct(entry.device, entry.bytes, reserved);
-            entry.bytes = reserved;
-            entry.owner = ticket;
-        }
-        track_put(&pools, &entry);
-    }
-    short_lock_drop(&lock);
+    const uint64_t ticket = pools_ticket();
+    pools_publish(number, ticket, attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
 }
 
-struct sweep {
-    int device;
-    bool trim;
-};
-
-static void sweep_one(const struct track_entry *entry, void *context)
-{
-    const struct sweep *sweep = context;
-    if (entry->device != sweep->device)
-        return;
-    if (sweep->trim && real.cuMemPoolTrimTo)
-        real.cuMemPoolTrimTo(pool_of(entry->key), 0);
-    publish(pool_of(entry->key));
-}
-
-static void sweep_pools(int device, bool trim)
+static void sweep(int device, bool trim)
 {
     struct capture_pause pause;
-    struct sweep sweep = {device, trim};
+    uint64_t handle;
     hook_pause_capture(&pause);
-    track_each(&pools, sweep_one, &sweep);
+    for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
+        CUmemoryPool pool = (CUmemoryPool)(uintptr_t)handle; /* NOLINT(performance-no-int-to-ptr) */
+        if (trim && real.cuMemPoolTrimTo) {
+            const uint64_t promised = pools_promised(number);
+            const uint64_t used = promised ? attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) : 0;
+            real.cuMemPoolTrimTo(pool, used + promised);
+        }
+        publish(number, pool);
+        pools_unpin(number);
+    }
     hook_resume_capture(&pause);
 }
 
-void pool_refresh(int device) { sweep_pools(device, false); }
+void pool_refresh(int device) { sweep(device, false); }
 
 bool pool_trim(int device)
 {
     const uint64_t before = account_held(device);
-    sweep_pools(device, true);
+    sweep(device, true);
     return account_held(device) < before;
 }
 
 void pool_forget(void)
 {
-    track_forget(&pools);
-    lock = (struct short_lock){0};
+    pools_forget();
     for (int i = 0; i < ACCOUNT_DEVICES_MAX; i++)
         default_known[i] = 0;
 }
@@ -187,33 +133,60 @@ static bool is_capturing(const struct request *request)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The pool and device that will serve the request; false where it is not counted. */
-static bool find_pool(const struct request *request, CUmemoryPool *pool, int *device)
+/* The pool that will serve the request, by its handle and number; false where it is not counted. */
+static bool find_pool(const struct request *request, CUmemoryPool *pool, int *number)
 {
     *pool = request->pool;
     if (request->pool) {
         for (int i = 0; i < view_count(); i++)
             learn_default(i);
-        *device = device_of(*pool);
+        *number = pools_find(number_of(*pool));
     } else {
-        *device = device_of_stream(request->stream);
-        if (*device == NO_DEVICE || !real.cuDeviceGetMemPool ||
-            real.cuDeviceGetMemPool(pool, *device) != CUDA_SUCCESS)
+        const int device = device_of_stream(request->stream);
+        if (device == NO_DEVICE || !real.cuDeviceGetMemPool ||
+            real.cuDeviceGetMemPool(pool, device) != CUDA_SUCCESS)
             return false;
-        learn(*pool, *device);
+        *number = pools_learn(number_of(*pool), device);
     }
-    return *device != NO_DEVICE && account_is_capped(*device);
+    return *number != POOLS_NONE && account_is_capped(pools_device(*number));
 }
 
-static uint64_t growth(CUmemoryPool pool, uint64_t bytes)
+static uint64_t in_chunks(uint64_t bytes)
 {
-    const uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-    const uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
-    if (used <= reserved && bytes <= reserved - used)
-        return 0;
-    if (bytes > UINT64_MAX - CHUNK)
-        return bytes;
-    return (bytes + CHUNK - 1) / CHUNK * CHUNK;
+    return bytes > UINT64_MAX - CHUNK ? bytes : (bytes + CHUNK - 1) / CHUNK * CHUNK;
+}
+
+/* By how much the pool may grow for this request: 0 where its idle reserve serves it, which is then
+ * promised to it. */
+static uint64_t growth(int number, CUmemoryPool pool, uint64_t bytes)
+{
+    enum { TRIES = 4 };
+    for (int i = 0; i < TRIES; i++) {
+        const uint64_t glance = pools_glance(number);
+        const uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+        const uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+        const uint64_t idle = used < reserved ? reserved - used : 0;
+        switch (pools_promise(number, glance, idle, bytes)) {
+        case POOLS_PROMISED:
+            return 0;
+        case POOLS_TOO_LITTLE:
+            return in_chunks(bytes);
+        default:
+            break; /* others were faster: look again */
+        }
+    }
+    return in_chunks(bytes);
+}
+
+static CUresult keep(const struct request *request, int number, int device)
+{
+    const struct charge nothing = {device, 0}; /* the pool is charged */
+    pools_took(number);
+    CUresult rc =
+        memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, (uint64_t)number, MEMORY_POOLED);
+    if (rc != CUDA_SUCCESS)
+        pools_gave(number);
+    return rc;
 }
 
 static CUresult allocate(const struct request *request)
@@ -222,33 +195,37 @@ static CUresult allocate(const struct request *request)
     struct capture_pause pause;
     CUmemoryPool pool;
     CUresult refusal;
-    int device;
+    int number;
     if (!request->dptr || !request->bytes || is_capturing(request))
         return ask_driver(request);
     if (!view_ready(&refusal))
         return refusal == CUDA_SUCCESS ? ask_driver(request) : refusal;
     hook_pause_capture(&pause);
-    bool counted = find_pool(request, &pool, &device);
-    uint64_t precharge = counted ? growth(pool, account_granule(request->bytes)) : 0;
+    bool counted = find_pool(request, &pool, &number);
+    const uint64_t bytes = account_granule(request->bytes);
+    const uint64_t precharge = counted ? growth(number, pool, bytes) : 0;
     hook_resume_capture(&pause);
     if (!counted)
         return ask_driver(request);
-    charge = (struct charge){device, 0};
-    CUresult rc = precharge ? hook_charge(&charge, device, request->call, precharge) : CUDA_SUCCESS;
+    charge = (struct charge){pools_device(number), 0};
+    CUresult rc =
+        precharge ? hook_charge(&charge, charge.device, request->call, precharge) : CUDA_SUCCESS;
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = ask_driver(request);
     hook_pause_capture(&pause);
-    publish(pool);
-    hook_refund(&charge);
-    if (rc == CUDA_SUCCESS && account_held(device) > account_cap(device)) {
+    publish(number, pool);
+    if (precharge)
+        hook_refund(&charge);
+    else
+        pools_promise_kept(number, bytes);
+    if (rc == CUDA_SUCCESS && account_held(charge.device) > account_cap(charge.device)) {
         free_again(request); /* the reserve grew by more than was foreseen */
-        pool_trim(device);
+        pool_trim(charge.device);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     hook_resume_capture(&pause);
-    charge.bytes = account_granule(request->bytes);
-    return memory_keep(&charge, rc, *request->dptr, key_of(pool), MEMORY_POOLED);
+    return rc == CUDA_SUCCESS ? keep(request, number, charge.device) : rc;
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytes, CUstream stream)
@@ -304,36 +281,35 @@ CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream stream)
     return free_async(real.cuMemFreeAsync_ptsz, dptr, stream);
 }
 
+/* A pool that finds no place in the books could not be counted. */
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
     HOOK_ENTER(cuMemPoolCreate, (pool, props));
     CUresult rc = real.cuMemPoolCreate(pool, props);
     if (rc == CUDA_SUCCESS && pool && props &&
         props->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-        account_is_capped(props->location.id))
-        learn(*pool, props->location.id);
+        account_is_capped(props->location.id) &&
+        pools_learn(number_of(*pool), props->location.id) == POOLS_NONE) {
+        real.cuMemPoolDestroy(*pool);
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     return rc;
 }
 
-/* What is alive in a destroyed pool lives on until it is freed; the idle rest goes. */
+/* What is alive in a destroyed pool lives on, and with it the memory that it lies in. */
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
-    struct track_entry entry;
     HOOK_ENTER(cuMemPoolDestroy, (pool));
-    short_lock_take(&lock);
-    bool ours = track_take(&pools, key_of(pool), &entry);
-    short_lock_drop(&lock);
-    if (!ours)
+    const int number = pools_close(number_of(pool));
+    if (number == POOLS_NONE)
         return real.cuMemPoolDestroy(pool);
-    memory_owner_ends(entry.key);
+    struct capture_pause pause;
+    hook_pause_capture(&pause);
+    if (real.cuMemPoolTrimTo)
+        real.cuMemPoolTrimTo(pool, 0);
+    const uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    hook_resume_capture(&pause);
     CUresult rc = real.cuMemPoolDestroy(pool);
-    memory_owner_ended(entry.key, rc == CUDA_SUCCESS);
-    if (rc == CUDA_SUCCESS) {
-        account_refund(entry.device, entry.bytes);
-    } else {
-        short_lock_take(&lock);
-        track_put(&pools, &entry);
-        short_lock_drop(&lock);
-    }
+    pools_closed(number, rc == CUDA_SUCCESS, reserved);
     return rc;
 }

@@ -1,0 +1,54 @@
+/* pools.h -- the memory pools of this process: whose device, what is charged for each, what is
+ * alive.
+ *
+ * Knows: handles as numbers. Must not know: the driver's calls.
+ * A pool is charged by what it reserved when last read. It stays in the books after its destruction
+ * until the last of its allocations is freed, since the driver keeps its memory so long.
+ * Thread-safe; the lock is never held across a call out of here.
+ */
+#ifndef GPUSHIM_SHIM_POOLS_H
+#define GPUSHIM_SHIM_POOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { POOLS_MAX = 1024, POOLS_NONE = -1 };
+
+/* Enters a pool, or finds it: its number, or POOLS_NONE where there is no room. */
+int pools_learn(uint64_t handle, int device);
+/* The number of a pool that is counted, or POOLS_NONE (host memory, another process's). */
+int pools_find(uint64_t handle);
+int pools_device(int pool);
+
+/* The first pool of a device from number `from` on, whose handle stays valid until pools_unpin():
+ * pools_close() waits for that. POOLS_NONE: no more. Between the two, only one short call of the
+ * driver. */
+int pools_pin(int device, int from, uint64_t *handle);
+void pools_unpin(int pool);
+
+/* A reading of a pool's reserve begins with a ticket; of two, the one that began later counts. */
+uint64_t pools_ticket(void);
+void pools_publish(int pool, uint64_t ticket, uint64_t reserved_bytes);
+
+/* Part of a pool's idle reserve is promised to a request that fits into it, so that no two count on
+ * the same bytes. `glance` is what pools_glance() gave before the idle bytes were asked for: where
+ * another request has been served since, the figure is stale, and the answer is POOLS_STALE. */
+enum pools_promise { POOLS_PROMISED, POOLS_TOO_LITTLE, POOLS_STALE };
+uint64_t pools_glance(int pool);
+enum pools_promise pools_promise(int pool, uint64_t glance, uint64_t idle_bytes, uint64_t bytes);
+/* What is promised now; a trim must leave it. */
+uint64_t pools_promised(int pool);
+/* After the request has been served or has failed. */
+void pools_promise_kept(int pool, uint64_t bytes);
+
+/* One allocation of a pool more, or less. The last of a destroyed pool gives its charge back. */
+void pools_took(int pool);
+void pools_gave(int pool);
+
+/* The two halves of a destruction: nobody asks about the pool any more; and how it went. */
+int pools_close(uint64_t handle);
+void pools_closed(int pool, bool gone, uint64_t reserved_bytes);
+
+void pools_forget(void);
+
+#endif

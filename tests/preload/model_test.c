@@ -1,0 +1,396 @@
+/* model_test.c -- long random sequences over every door to device memory that is counted, by
+ * several threads, contexts, devices and pools, with failures of the driver's own calls in between.
+ * After every step no card holds more than the cap; where all threads have met, what the shim says
+ * is held equals what the simulated driver, the referee, has alive; at the end everything is zero.
+ *
+ *   model_test [STEPS [SEED]]    STEPS for each thread (default 3000); the seed is printed
+ */
+#include "cuda_abi.h"
+#include "simcuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+#define CAP (256 * MIB)
+
+enum { THREADS = 4, DEVICES = 2, HELD_MAX = 64, ROUNDS = 10, SPACE = 64 * 1024 * 1024 };
+static const int gpu_of_device[DEVICES] = {3, 1}; /* the policy's order */
+
+static void *driver;
+
+#define DECLARE(name, ...) static CUresult (*name)(__VA_ARGS__)
+DECLARE(cuInit, unsigned int);
+DECLARE(cuCtxCreate_v2, CUcontext *, unsigned int, CUdevice);
+DECLARE(cuCtxDestroy_v2, CUcontext);
+DECLARE(cuCtxSetCurrent, CUcontext);
+DECLARE(cuCtxGetDevice, CUdevice *);
+DECLARE(cuMemAlloc_v2, CUdeviceptr *, size_t);
+DECLARE(cuMemAllocPitch_v2, CUdeviceptr *, size_t *, size_t, size_t, unsigned int);
+DECLARE(cuMemAllocManaged, CUdeviceptr *, size_t, unsigned int);
+DECLARE(cuMemFree_v2, CUdeviceptr);
+DECLARE(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream);
+DECLARE(cuMemFreeAsync, CUdeviceptr, CUstream);
+DECLARE(cuMemAllocFromPoolAsync, CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+DECLARE(cuMemPoolCreate, CUmemoryPool *, const CUmemPoolProps *);
+DECLARE(cuMemPoolDestroy, CUmemoryPool);
+DECLARE(cuMemPoolTrimTo, CUmemoryPool, size_t);
+DECLARE(cuDeviceGetDefaultMemPool, CUmemoryPool *, CUdevice);
+DECLARE(cuMemCreate, CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+        unsigned long long);
+DECLARE(cuMemRelease, CUmemGenericAllocationHandle);
+DECLARE(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *, void *);
+DECLARE(cuMemAddressReserve, CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
+DECLARE(cuMemAddressFree, CUdeviceptr, size_t);
+DECLARE(cuMemMap, CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+DECLARE(cuMemUnmap, CUdeviceptr, size_t);
+DECLARE(cuMemGetInfo_v2, size_t *, size_t *);
+static uint64_t (*live_bytes)(int gpu, int pid);
+
+static void resolve(void)
+{
+    void *found;
+#define RESOLVE(name) (found = dlsym(driver, #name), memcpy(&name, &found, sizeof found))
+    RESOLVE(cuInit), RESOLVE(cuCtxCreate_v2), RESOLVE(cuCtxDestroy_v2), RESOLVE(cuCtxSetCurrent);
+    RESOLVE(cuCtxGetDevice), RESOLVE(cuMemAlloc_v2), RESOLVE(cuMemAllocPitch_v2),
+        RESOLVE(cuMemAllocManaged);
+    RESOLVE(cuMemFree_v2), RESOLVE(cuMemAllocAsync), RESOLVE(cuMemFreeAsync),
+        RESOLVE(cuMemAllocFromPoolAsync);
+    RESOLVE(cuMemPoolCreate), RESOLVE(cuMemPoolDestroy), RESOLVE(cuMemPoolTrimTo);
+    RESOLVE(cuDeviceGetDefaultMemPool), RESOLVE(cuMemCreate), RESOLVE(cuMemRelease);
+    RESOLVE(cuMemRetainAllocationHandle), RESOLVE(cuMemAddressReserve), RESOLVE(cuMemAddressFree);
+    RESOLVE(cuMemMap), RESOLVE(cuMemUnmap), RESOLVE(cuMemGetInfo_v2);
+    found = dlsym(driver, "simcuda_live_bytes");
+    memcpy(&live_bytes, &found, sizeof found);
+}
+
+/* What a thread holds. */
+enum kind { NOTHING, LINEAR, STREAM_ORDERED, HANDLE };
+struct held {
+    enum kind kind;
+    CUdeviceptr address; /* of a mapping, for a HANDLE that is mapped */
+    size_t bytes;
+    CUmemGenericAllocationHandle handle;
+    int references;
+    bool mapped;
+    bool pooled; /* from the thread's own pool */
+};
+struct thread {
+    uint64_t random;
+    int number;
+    CUcontext contexts[DEVICES];
+    int device;
+    CUmemoryPool pool;
+    struct held held[HELD_MAX];
+    CUdeviceptr space;
+    long granted, refused;
+};
+
+static pthread_barrier_t barrier;
+static long steps = 3000;
+static int failures;
+
+static unsigned int roll(struct thread *thread, unsigned int sides)
+{
+    thread->random = thread->random * 6364136223846793005U + 1442695040888963407U;
+    return (unsigned int)(thread->random >> 33) % sides;
+}
+
+static void wrong(const struct thread *thread, const char *what, unsigned long long got,
+                  unsigned long long right)
+{
+    printf("thread %d: %s: %llu, not %llu\n", thread->number, what, got, right);
+    __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
+}
+
+static size_t some_bytes(struct thread *thread)
+{
+    switch (roll(thread, 4)) {
+    case 0:
+        return 1 + roll(thread, 4096);
+    case 1:
+        return 1 + roll(thread, 2 * MIB);
+    case 2:
+        return MIB + roll(thread, 16 * MIB);
+    default:
+        return 1 + roll(thread, 100 * MIB);
+    }
+}
+
+static void note(struct thread *thread, struct held *held, CUresult rc, enum kind kind)
+{
+    if (rc == CUDA_SUCCESS) {
+        held->kind = kind;
+        thread->granted++;
+    } else {
+        thread->refused++;
+    }
+}
+
+static void take(struct thread *thread, struct held *held)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    size_t pitch;
+    *held = (struct held){.bytes = some_bytes(thread)};
+    switch (roll(thread, 6)) {
+    case 0:
+        note(thread, held, cuMemAlloc_v2(&held->address, held->bytes), LINEAR);
+        break;
+    case 1:
+        note(thread, held,
+             cuMemAllocPitch_v2(&held->address, &pitch, 1 + roll(thread, 5000),
+                                1 + roll(thread, 5000), 4),
+             LINEAR);
+        break;
+    case 2:
+        note(thread, held, cuMemAllocManaged(&held->address, held->bytes, CU_MEM_ATTACH_GLOBAL),
+             LINEAR);
+        break;
+    case 3:
+        note(thread, held, cuMemAllocAsync(&held->address, held->bytes, NULL), STREAM_ORDERED);
+        break;
+    case 4:
+        held->pooled = true;
+        note(thread, held, cuMemAllocFromPoolAsync(&held->address, held->bytes, thread->pool, NULL),
+             STREAM_ORDERED);
+        break;
+    default:
+        prop.location.id = (int)roll(thread, DEVICES);
+        held->bytes = (1 + roll(thread, 8)) * 2 * MIB;
+        held->references = 1;
+        note(thread, held, cuMemCreate(&held->handle, held->bytes, &prop, 0), HANDLE);
+    }
+}
+
+/* One thing done to a handle: map, unmap, retain, release, in whatever order comes. */
+static void turn(struct thread *thread, struct held *held)
+{
+    const CUdeviceptr at = thread->space;
+    CUmemGenericAllocationHandle again;
+    switch (roll(thread, 4)) {
+    case 0:
+        for (int i = 0; i < HELD_MAX; i++) {
+            if (thread->held[i].mapped)
+                return; /* the space is taken */
+        }
+        if (held->references > 0 && cuMemMap(at, held->bytes, 0, held->handle, 0) == CUDA_SUCCESS)
+            held->mapped = true;
+        break;
+    case 1:
+        if (held->mapped && cuMemUnmap(at, held->bytes) == CUDA_SUCCESS)
+            held->mapped = false;
+        break;
+    case 2:
+        if (held->mapped &&
+            cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)at) == CUDA_SUCCESS)
+            held->references++;
+        break;
+    default:
+        if (held->references > 0 && cuMemRelease(held->handle) == CUDA_SUCCESS)
+            held->references--;
+    }
+    if (held->references == 0 && !held->mapped)
+        held->kind = NOTHING;
+}
+
+enum { TRIES_MAX = 10000 };
+
+/* A call that the driver fails is simply made again; one that fails for ever is a fault. */
+static bool again(const struct thread *thread, int *tries, const char *what, CUresult rc)
+{
+    if (rc == CUDA_SUCCESS)
+        return false;
+    if (++*tries < TRIES_MAX)
+        return true;
+    wrong(thread, what, (unsigned long long)rc, 0);
+    fflush(stdout);
+    _exit(1);
+}
+
+static void give(struct thread *thread, struct held *held)
+{
+    int tries = 0;
+    switch (held->kind) {
+    case LINEAR:
+        while (again(thread, &tries, "cuMemFree", cuMemFree_v2(held->address)))
+            continue;
+        held->kind = NOTHING;
+        break;
+    case STREAM_ORDERED:
+        while (again(thread, &tries, "freeing stream-ordered memory",
+                     roll(thread, 2) ? cuMemFreeAsync(held->address, NULL)
+                                     : cuMemFree_v2(held->address)))
+            continue;
+        held->kind = NOTHING;
+        break;
+    case HANDLE:
+        turn(thread, held);
+        break;
+    default:
+        break;
+    }
+}
+
+static void give_all(struct thread *thread)
+{
+    for (int i = 0; i < HELD_MAX; i++) {
+        while (thread->held[i].kind != NOTHING)
+            give(thread, &thread->held[i]);
+    }
+}
+
+static void new_pool(struct thread *thread)
+{
+    int tries = 0;
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .location = {CU_MEM_LOCATION_TYPE_DEVICE, thread->number % DEVICES}};
+    while (again(thread, &tries, "cuMemPoolCreate", cuMemPoolCreate(&thread->pool, &props)))
+        continue;
+}
+
+/* Destroys a context with all that is in it, or a pool with live memory from it. */
+static void upheaval(struct thread *thread)
+{
+    CUcontext *context = &thread->contexts[thread->device];
+    int tries = 0;
+    if (roll(thread, 2)) {
+        while (again(thread, &tries, "cuMemPoolDestroy", cuMemPoolDestroy(thread->pool)))
+            continue;
+        new_pool(thread);
+        return;
+    }
+    for (int i = 0; i < HELD_MAX;
+         i++) { /* stream-ordered memory belongs to pools and would be left behind */
+        while (thread->held[i].kind == STREAM_ORDERED)
+            give(thread, &thread->held[i]);
+        if (thread->held[i].kind == LINEAR && thread->held[i].references == thread->device)
+            thread->held[i].kind = NOTHING; /* goes with the context */
+    }
+    while (again(thread, &tries, "cuCtxDestroy", cuCtxDestroy_v2(*context)))
+        continue;
+    while (again(thread, &tries, "cuCtxCreate", cuCtxCreate_v2(context, 0, thread->device)))
+        continue;
+}
+
+static void check_caps(const struct thread *thread)
+{
+    for (int i = 0; i < DEVICES; i++) {
+        uint64_t live = live_bytes(gpu_of_device[i], SIMCUDA_THIS_PROCESS);
+        if (live > CAP)
+            wrong(thread, "over the cap", live, CAP);
+    }
+}
+
+/* All threads stand still: the books must agree to the byte. */
+static void check_books(struct thread *thread, bool end)
+{
+    for (int i = 0; i < DEVICES; i++) {
+        size_t free_bytes = 0, total = 0;
+        cuCtxSetCurrent(thread->contexts[i]);
+        cuMemGetInfo_v2(&free_bytes, &total);
+        uint64_t live = live_bytes(gpu_of_device[i], SIMCUDA_THIS_PROCESS);
+        if (total - free_bytes != live)
+            wrong(thread, "held according to the shim", total - free_bytes, live);
+        if (end && live != 0)
+            wrong(thread, "alive at the end", live, 0);
+    }
+    cuCtxSetCurrent(thread->contexts[thread->device]);
+}
+
+static void step(struct thread *thread)
+{
+    struct held *held = &thread->held[roll(thread, HELD_MAX)];
+    unsigned int die = roll(thread, 200);
+    if (die == 0) {
+        upheaval(thread);
+    } else if (die < 10) {
+        thread->device = (int)roll(thread, DEVICES);
+        cuCtxSetCurrent(thread->contexts[thread->device]);
+    } else if (held->kind == NOTHING) {
+        take(thread, held);
+        if (held->kind == LINEAR)
+            held->references = thread->device; /* which context it is in */
+    } else {
+        give(thread, held);
+    }
+    check_caps(thread);
+}
+
+static void trim(const struct thread *thread)
+{
+    CUmemoryPool pool;
+    int tries = 0;
+    for (int i = 0; i < DEVICES; i++) {
+        if (cuDeviceGetDefaultMemPool(&pool, i) == CUDA_SUCCESS)
+            while (again(thread, &tries, "cuMemPoolTrimTo", cuMemPoolTrimTo(pool, 0)))
+                continue;
+    }
+}
+
+static void *run(void *argument)
+{
+    struct thread *thread = argument;
+    int tries = 0;
+    for (int i = 0; i < DEVICES; i++)
+        cuCtxCreate_v2(&thread->contexts[i], 0, i);
+    cuCtxSetCurrent(thread->contexts[thread->device]);
+    cuMemAddressReserve(&thread->space, SPACE, 0, 0, 0);
+    new_pool(thread);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (long i = 0; i < steps / ROUNDS; i++)
+            step(thread);
+        pthread_barrier_wait(&barrier);
+        if (thread->number == 0)
+            check_books(thread, false);
+        pthread_barrier_wait(&barrier);
+    }
+    give_all(thread);
+    while (again(thread, &tries, "cuMemPoolDestroy", cuMemPoolDestroy(thread->pool)))
+        continue;
+    pthread_barrier_wait(&barrier);
+    if (thread->number == 0) {
+        trim(thread);
+        check_books(thread, true);
+    }
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    static struct thread threads[THREADS];
+    pthread_t ids[THREADS];
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+    long granted = 0, refused = 0;
+    steps = argc > 1 ? atol(argv[1]) : steps;
+    printf("seed %llu, %ld steps in each of %d threads\n", (unsigned long long)seed, steps,
+           THREADS);
+    driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver)
+        return 2;
+    resolve();
+    if (cuInit(0) != CUDA_SUCCESS)
+        return 2;
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        threads[i].number = i;
+        threads[i].random = seed * 31 + (uint64_t)i;
+        pthread_create(&ids[i], NULL, run, &threads[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(ids[i], NULL);
+        granted += threads[i].granted;
+        refused += threads[i].refused;
+    }
+    printf("%ld allocations granted, %ld refused, %d faults\n", granted, refused, failures);
+    if (granted == 0 || refused == 0)
+        printf("nothing was put to the test\n");
+    return failures || !granted || !refused;
+}
