@@ -1,7 +1,6 @@
 /* driver.c -- see driver.h. */
 #include "driver.h"
 #include "objects.h"
-#include "once.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,8 +9,10 @@
 struct hook_driver real;
 struct hook_nvml real_nvml;
 
-static struct once driver_once, nvml_once;
-static void *driver_handle, *nvml_handle;
+static struct library {
+    void *handle;
+    bool open; /* set last */
+} driver, nvml;
 
 /* Address of an original -> row. Slots are claimed by address and never emptied. */
 enum { ADDRESS_SLOTS = 256 };
@@ -62,7 +63,7 @@ void *driver_look_up(int row)
 {
     struct hook_info info;
     hook_describe(row, &info);
-    void *handle = info.library == HOOK_OF_NVML ? nvml_handle : driver_handle;
+    void *handle = info.library == HOOK_OF_NVML ? nvml.handle : driver.handle;
     return objects_libc()->dlsym(handle, info.symbol);
 }
 
@@ -104,33 +105,28 @@ static void fill_nvml(void *handle)
 #include "hooks.def"
 }
 
-static bool open_library(struct once *once, void **handle, const char *name, bool load,
+/* Threads that meet here open and fill side by side, with the same values: none may wait for
+ * another, which may itself be waiting in dlopen for the linker's lock that this one holds (in a
+ * constructor). */
+static bool open_library(struct library *library, const char *name, bool load,
                          void (*fill)(void *handle))
 {
-    bool done;
-    if (once_is_done(once))
-        return true;
     const struct objects_libc *libc = objects_libc();
-    if (!libc->dlopen || !libc->dlsym || !once_begin(once, &done))
-        return once_is_done(once);
+    if (__atomic_load_n(&library->open, __ATOMIC_ACQUIRE))
+        return true;
+    if (!libc->dlopen || !libc->dlsym)
+        return false;
     int saved_errno = errno;
-    *handle = libc->dlopen(name, RTLD_NOW | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
-    if (*handle) {
-        fill(*handle);
-        once_done(once);
-    } else {
-        once_undo(once);
+    void *handle = libc->dlopen(name, RTLD_NOW | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
+    if (handle) {
+        __atomic_store_n(&library->handle, handle, __ATOMIC_RELAXED);
+        fill(handle);
+        __atomic_store_n(&library->open, true, __ATOMIC_RELEASE);
     }
     errno = saved_errno;
-    return *handle != NULL;
+    return handle != NULL;
 }
 
-bool driver_open(bool load)
-{
-    return open_library(&driver_once, &driver_handle, "libcuda.so.1", load, fill_driver);
-}
+bool driver_open(bool load) { return open_library(&driver, "libcuda.so.1", load, fill_driver); }
 
-bool nvml_open(bool load)
-{
-    return open_library(&nvml_once, &nvml_handle, "libnvidia-ml.so.1", load, fill_nvml);
-}
+bool nvml_open(bool load) { return open_library(&nvml, "libnvidia-ml.so.1", load, fill_nvml); }

@@ -23,12 +23,14 @@ void fork_watch(void)
      * here, since an undefined weak name costs every process of a machine a search. */
     int (*by_object)(void (*)(void), void (*)(void), void (*)(void), void *) = NULL;
     int (*plain)(void (*)(void), void (*)(void), void (*)(void)) = NULL;
-    void *found = objects_search(objects_first(), NULL, "__register_atfork");
+    void *found = objects_search(objects_first(), objects_first_opened(), "__register_atfork");
     memcpy(&by_object, &found, sizeof found);
-    found = objects_search(objects_first(), NULL, "pthread_atfork");
-    memcpy(&plain, &found, sizeof found);
-    if (by_object)
+    if (by_object) {
         by_object(NULL, NULL, in_child, NULL);
-    else if (plain)
+        return;
+    }
+    found = objects_search(objects_first(), objects_first_opened(), "pthread_atfork");
+    memcpy(&plain, &found, sizeof found);
+    if (plain)
         plain(NULL, NULL, in_child);
 }

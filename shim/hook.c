@@ -99,9 +99,21 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
     return CUDA_SUCCESS;
 }
 
+/* No context, or no driver: the allocation is the driver's to refuse. Any other failure is the
+ * answer. */
+static bool says_no_context(CUresult rc)
+{
+    return rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_NOT_INITIALIZED ||
+           rc == CUDA_ERROR_DEINITIALIZED;
+}
+
 CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes)
 {
-    return hook_charge(charge, hook_current_device(), call, bytes);
+    CUdevice device = NO_DEVICE;
+    CUresult rc = real.cuCtxGetDevice ? real.cuCtxGetDevice(&device) : CUDA_ERROR_NOT_SUPPORTED;
+    if (rc != CUDA_SUCCESS && !says_no_context(rc))
+        return rc;
+    return hook_charge(charge, rc == CUDA_SUCCESS ? device : NO_DEVICE, call, bytes);
 }
 
 void hook_refund(const struct charge *charge) { account_refund(charge->device, charge->bytes); }

@@ -103,6 +103,12 @@ void memory_taken(const struct track_entry *entry, bool freed);
 void memory_owner_ends(uint64_t owner);
 void memory_owner_ended(uint64_t owner, bool gone);
 
+/* A pool's number as an owner: no handle of a context is so small. */
+enum { POOL_OWNER = 1 };
+/* Likewise for all that is alive in the pools of a device. */
+void pool_memory_ends(int device);
+void pool_memory_ended(int device, bool gone);
+
 /* Pools (hook_pool.c): read again what the pools of a device reserve; give idle reserve back to the
  * card (true if anything went). */
 void pool_refresh(int device);

@@ -16,6 +16,7 @@
 static struct {
     uint64_t context;
     int holders;
+    struct owner_lock lock; /* held while it is retained, released or reset */
 } primary[ACCOUNT_DEVICES_MAX];
 
 /* Live contexts of a device: created ones, green ones, and each holder of the primary one. */
@@ -32,6 +33,7 @@ void context_forget(void)
     for (int i = 0; i < ACCOUNT_DEVICES_MAX; i++) {
         live[i] = 0;
         primary[i].holders = 0;
+        primary[i].lock = (struct owner_lock){0};
     }
 }
 
@@ -116,7 +118,7 @@ CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuCtxCreate(context, flags, device);
-    return entered(rc, device, context ? *context : NULL);
+    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
 }
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
@@ -126,7 +128,7 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuCtxCreate_v2(context, flags, device);
-    return entered(rc, device, context ? *context : NULL);
+    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
 }
 
 CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
@@ -137,7 +139,7 @@ CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int c
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuCtxCreate_v3(context, affinity, count, flags, device);
-    return entered(rc, device, context ? *context : NULL);
+    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
 }
 
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned int flags,
@@ -148,7 +150,7 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned 
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuCtxCreate_v4(context, params, flags, device);
-    return entered(rc, device, context ? *context : NULL);
+    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
 }
 
 CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUdevice device,
@@ -159,7 +161,7 @@ CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUde
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuGreenCtxCreate(context, resources, device, flags);
-    return entered(rc, device, context ? *context : NULL);
+    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
 }
 
 /* The place of a context that is about to go: taken out before the driver may give its handle to
@@ -213,17 +215,27 @@ CUresult cuCtxDestroy_v2(CUcontext context)
     return destroy(real.cuCtxDestroy_v2, context);
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+static CUresult retain(CUcontext *context, CUdevice device)
 {
-    HOOK_ENTER(cuDevicePrimaryCtxRetain, (context, device));
     CUresult rc = enter("cuDevicePrimaryCtxRetain", device);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = entered(real.cuDevicePrimaryCtxRetain(context, device), device, NULL);
-    if (rc == CUDA_SUCCESS && context && is_device(device)) {
-        __atomic_store_n(&primary[device].context, (uint64_t)(uintptr_t)*context, __ATOMIC_RELAXED);
-        __atomic_add_fetch(&primary[device].holders, 1, __ATOMIC_RELAXED);
+    if (rc == CUDA_SUCCESS) {
+        primary[device].context = (uint64_t)(uintptr_t)*context;
+        primary[device].holders++;
     }
+    return rc;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    HOOK_ENTER(cuDevicePrimaryCtxRetain, (context, device));
+    if (!is_device(device) || !context)
+        return real.cuDevicePrimaryCtxRetain(context, device);
+    owner_lock_take(&primary[device].lock);
+    CUresult rc = retain(context, device);
+    owner_lock_drop(&primary[device].lock);
     return rc;
 }
 
@@ -235,21 +247,36 @@ static bool is_inactive(CUdevice device)
            real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active;
 }
 
+/* The primary context of a device goes, and with it what is in it and in the device's pools. */
+static void device_ends(CUdevice device, uint64_t context)
+{
+    memory_owner_ends(context);
+    pool_memory_ends(device);
+}
+
+static void device_ended(CUdevice device, uint64_t context, bool gone)
+{
+    memory_owner_ended(context, gone);
+    pool_memory_ended(device, gone);
+}
+
 static CUresult release(CUresult (*original)(CUdevice device), CUdevice device)
 {
     if (!is_device(device))
         return original(device);
-    const bool last = __atomic_load_n(&primary[device].holders, __ATOMIC_RELAXED) <= 1;
-    const uint64_t owner = __atomic_load_n(&primary[device].context, __ATOMIC_RELAXED);
+    owner_lock_take(&primary[device].lock);
+    const bool last = primary[device].holders <= 1;
+    const uint64_t owner = primary[device].context;
     if (last)
-        memory_owner_ends(owner);
+        device_ends(device, owner);
     CUresult rc = original(device);
-    if (rc == CUDA_SUCCESS && __atomic_load_n(&primary[device].holders, __ATOMIC_RELAXED) > 0) {
-        __atomic_sub_fetch(&primary[device].holders, 1, __ATOMIC_RELAXED);
+    if (last)
+        device_ended(device, owner, rc == CUDA_SUCCESS && is_inactive(device));
+    if (rc == CUDA_SUCCESS && primary[device].holders > 0) {
+        primary[device].holders--;
         unclaim(device, 1);
     }
-    if (last)
-        memory_owner_ended(owner, rc == CUDA_SUCCESS && is_inactive(device));
+    owner_lock_drop(&primary[device].lock);
     return rc;
 }
 
@@ -269,15 +296,18 @@ static CUresult reset(CUresult (*original)(CUdevice device), CUdevice device)
 {
     if (!is_device(device))
         return original(device);
-    const uint64_t owner = __atomic_load_n(&primary[device].context, __ATOMIC_RELAXED);
-    memory_owner_ends(owner);
+    owner_lock_take(&primary[device].lock);
+    const uint64_t owner = primary[device].context;
+    device_ends(device, owner);
     CUresult rc = original(device);
-    memory_owner_ended(owner, rc == CUDA_SUCCESS);
+    device_ended(device, owner, rc == CUDA_SUCCESS);
     if (rc == CUDA_SUCCESS) {
         /* runtimes retain anew after a reset and never release what was before it */
-        unclaim(device, __atomic_exchange_n(&primary[device].holders, 0, __ATOMIC_RELAXED));
+        unclaim(device, primary[device].holders);
+        primary[device].holders = 0;
         pool_refresh(device);
     }
+    owner_lock_drop(&primary[device].lock);
     return rc;
 }
 

@@ -48,7 +48,7 @@ void memory_taken(const struct track_entry *entry, bool freed)
     else if (entry->kind == MEMORY_COUNTED)
         account_refund(entry->device, entry->bytes);
     else
-        pools_gave((int)entry->owner);
+        pools_gave((int)(entry->owner - POOL_OWNER));
 }
 
 void memory_owner_ends(uint64_t owner)
@@ -67,7 +67,7 @@ static bool restore(struct track_entry *entry, void *context)
 static bool end(struct track_entry *entry, void *context)
 {
     (void)context;
-    account_refund(entry->device, entry->bytes);
+    memory_taken(entry, true);
     return false;
 }
 
@@ -89,7 +89,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAlloc_v2(dptr, bytes);
-    return memory_keep(&charge, rc, *dptr, hook_current_context(), MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, hook_current_context(),
+                       MEMORY_COUNTED);
 }
 
 CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytes)
@@ -102,7 +103,8 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAlloc(dptr, bytes);
-    return memory_keep(&charge, rc, *dptr, hook_current_context(), MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, hook_current_context(),
+                       MEMORY_COUNTED);
 }
 
 static uint64_t rows_of(uint64_t pitch, uint64_t height)
@@ -120,22 +122,25 @@ static uint64_t likely_pitched_bytes(uint64_t width, uint64_t height)
     return account_granule(rows_of((width + alignment - 1) / alignment * alignment, height));
 }
 
+static CUresult fail(const struct charge *charge, CUresult rc)
+{
+    return memory_keep(charge, rc, 0, 0, MEMORY_COUNTED);
+}
+
 /* Once the pitch is known: corrects the charge, or takes the memory back where it does not fit. */
-static CUresult settle_pitch(struct charge *charge, CUresult rc, uint64_t address, uint64_t pitch,
+static CUresult settle_pitch(struct charge *charge, uint64_t address, uint64_t pitch,
                              uint64_t height)
 {
     const uint64_t actual = account_granule(rows_of(pitch, height));
-    if (rc == CUDA_SUCCESS && charge->device != NO_DEVICE && actual != charge->bytes) {
-        if (actual > charge->bytes && !account_charge(charge->device, actual - charge->bytes)) {
-            real.cuMemFree_v2(address);
-            rc = CUDA_ERROR_OUT_OF_MEMORY;
-        } else {
-            if (actual < charge->bytes)
-                account_refund(charge->device, charge->bytes - actual);
-            charge->bytes = actual;
-        }
+    if (charge->device != NO_DEVICE && actual > charge->bytes &&
+        !account_charge(charge->device, actual - charge->bytes)) {
+        real.cuMemFree_v2(address);
+        return fail(charge, CUDA_ERROR_OUT_OF_MEMORY);
     }
-    return memory_keep(charge, rc, address, hook_current_context(), MEMORY_COUNTED);
+    if (charge->device != NO_DEVICE && actual < charge->bytes)
+        account_refund(charge->device, charge->bytes - actual);
+    charge->bytes = actual;
+    return memory_keep(charge, CUDA_SUCCESS, address, hook_current_context(), MEMORY_COUNTED);
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height,
@@ -150,7 +155,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocPitch_v2(dptr, pitch, width, height, element_bytes);
-    return settle_pitch(&charge, rc, *dptr, *pitch, height);
+    return rc == CUDA_SUCCESS ? settle_pitch(&charge, *dptr, *pitch, height) : fail(&charge, rc);
 }
 
 CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pitch, unsigned int width,
@@ -165,7 +170,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pitch, unsigned int
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocPitch(dptr, pitch, width, height, element_bytes);
-    return settle_pitch(&charge, rc, *dptr, *pitch, height);
+    return rc == CUDA_SUCCESS ? settle_pitch(&charge, *dptr, *pitch, height) : fail(&charge, rc);
 }
 
 static CUresult refuse_managed(const struct policy_settings *layer, uint32_t line_number)
@@ -195,7 +200,8 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocManaged(dptr, bytes, flags);
-    return memory_keep(&charge, rc, *dptr, hook_current_context(), MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, hook_current_context(),
+                       MEMORY_COUNTED);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr)

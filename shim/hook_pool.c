@@ -29,20 +29,23 @@ static void learn_default(int device)
     __atomic_store_n(&default_known[device], 1, __ATOMIC_RELAXED);
 }
 
-static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
+static bool attribute(CUmemoryPool pool, CUmemPool_attribute which, uint64_t *value)
 {
-    cuuint64_t value = 0;
+    cuuint64_t read = 0;
     if (!real.cuMemPoolGetAttribute ||
-        real.cuMemPoolGetAttribute(pool, which, &value) != CUDA_SUCCESS)
-        return 0;
-    return value;
+        real.cuMemPoolGetAttribute(pool, which, &read) != CUDA_SUCCESS)
+        return false;
+    *value = read;
+    return true;
 }
 
-/* Charges what the pool reserves now. */
+/* Charges what the pool reserves now; where that cannot be read, the last figure stands. */
 static void publish(int number, CUmemoryPool pool)
 {
     const uint64_t ticket = pools_ticket();
-    pools_publish(number, ticket, attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
+    uint64_t reserved;
+    if (attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved))
+        pools_publish(number, ticket, reserved);
 }
 
 static void sweep(int device, bool trim)
@@ -54,8 +57,9 @@ static void sweep(int device, bool trim)
         CUmemoryPool pool = (CUmemoryPool)(uintptr_t)handle; /* NOLINT(performance-no-int-to-ptr) */
         if (trim && real.cuMemPoolTrimTo) {
             const uint64_t promised = pools_promised(number);
-            const uint64_t used = promised ? attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) : 0;
-            real.cuMemPoolTrimTo(pool, used + promised);
+            uint64_t used = 0;
+            if (!promised || attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used))
+                real.cuMemPoolTrimTo(pool, used + promised);
         }
         publish(number, pool);
         pools_unpin(number);
@@ -70,6 +74,24 @@ bool pool_trim(int device)
     const uint64_t before = account_held(device);
     sweep(device, true);
     return account_held(device) < before;
+}
+
+void pool_memory_ends(int device)
+{
+    uint64_t handle;
+    for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
+        memory_owner_ends((uint64_t)number + POOL_OWNER);
+        pools_unpin(number);
+    }
+}
+
+void pool_memory_ended(int device, bool gone)
+{
+    uint64_t handle;
+    for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
+        memory_owner_ended((uint64_t)number + POOL_OWNER, gone);
+        pools_unpin(number);
+    }
 }
 
 void pool_forget(void)
@@ -133,22 +155,30 @@ static bool is_capturing(const struct request *request)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The pool that will serve the request, by its handle and number; false where it is not counted. */
-static bool find_pool(const struct request *request, CUmemoryPool *pool, int *number)
+/* The pool that will serve the request, by its handle and number; POOLS_NONE where it is not
+ * counted. An error of the driver's is the caller's: what cannot be asked cannot be counted. */
+static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int *number)
 {
     *pool = request->pool;
+    *number = POOLS_NONE;
     if (request->pool) {
         for (int i = 0; i < view_count(); i++)
             learn_default(i);
         *number = pools_find(number_of(*pool));
     } else {
         const int device = device_of_stream(request->stream);
-        if (device == NO_DEVICE || !real.cuDeviceGetMemPool ||
-            real.cuDeviceGetMemPool(pool, device) != CUDA_SUCCESS)
-            return false;
+        CUresult rc = CUDA_SUCCESS;
+        if (device == NO_DEVICE || !account_is_capped(device))
+            return CUDA_SUCCESS;
+        if (real.cuDeviceGetMemPool)
+            rc = real.cuDeviceGetMemPool(pool, device);
+        if (rc != CUDA_SUCCESS)
+            return rc;
         *number = pools_learn(number_of(*pool), device);
     }
-    return *number != POOLS_NONE && account_is_capped(pools_device(*number));
+    if (*number != POOLS_NONE && !account_is_capped(pools_device(*number)))
+        *number = POOLS_NONE;
+    return CUDA_SUCCESS;
 }
 
 static uint64_t in_chunks(uint64_t bytes)
@@ -163,8 +193,10 @@ static uint64_t growth(int number, CUmemoryPool pool, uint64_t bytes)
     enum { TRIES = 4 };
     for (int i = 0; i < TRIES; i++) {
         const uint64_t glance = pools_glance(number);
-        const uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
-        const uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+        uint64_t used, reserved;
+        if (!attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) ||
+            !attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved))
+            break;
         const uint64_t idle = used < reserved ? reserved - used : 0;
         switch (pools_promise(number, glance, idle, bytes)) {
         case POOLS_PROMISED:
@@ -182,8 +214,8 @@ static CUresult keep(const struct request *request, int number, int device)
 {
     const struct charge nothing = {device, 0}; /* the pool is charged */
     pools_took(number);
-    CUresult rc =
-        memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, (uint64_t)number, MEMORY_POOLED);
+    CUresult rc = memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, (uint64_t)number + POOL_OWNER,
+                              MEMORY_POOLED);
     if (rc != CUDA_SUCCESS)
         pools_gave(number);
     return rc;
@@ -201,15 +233,17 @@ static CUresult allocate(const struct request *request)
     if (!view_ready(&refusal))
         return refusal == CUDA_SUCCESS ? ask_driver(request) : refusal;
     hook_pause_capture(&pause);
-    bool counted = find_pool(request, &pool, &number);
+    CUresult rc = find_pool(request, &pool, &number);
     const uint64_t bytes = account_granule(request->bytes);
-    const uint64_t precharge = counted ? growth(number, pool, bytes) : 0;
+    const uint64_t precharge = number != POOLS_NONE ? growth(number, pool, bytes) : 0;
     hook_resume_capture(&pause);
-    if (!counted)
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (number == POOLS_NONE)
         return ask_driver(request);
     charge = (struct charge){pools_device(number), 0};
-    CUresult rc =
-        precharge ? hook_charge(&charge, charge.device, request->call, precharge) : CUDA_SUCCESS;
+    if (precharge)
+        rc = hook_charge(&charge, charge.device, request->call, precharge);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = ask_driver(request);
@@ -307,7 +341,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
     hook_pause_capture(&pause);
     if (real.cuMemPoolTrimTo)
         real.cuMemPoolTrimTo(pool, 0);
-    const uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t reserved = pools_reserved(number);
+    (void)attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved);
     hook_resume_capture(&pause);
     CUresult rc = real.cuMemPoolDestroy(pool);
     pools_closed(number, rc == CUDA_SUCCESS, reserved);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -85,6 +86,9 @@ static void write_descriptor(int fd, const struct text_line *line)
 {
     char bytes[TEXT_BYTES + 1];
     sigset_t raised, before, pending;
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))
+        return; /* a reader that does not read must not stop the host */
     memcpy(bytes, line->bytes, line->length);
     bytes[line->length] = '\n';
     sigemptyset(&raised);

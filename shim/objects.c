@@ -171,9 +171,31 @@ struct link_map *objects_self(void)
     return object;
 }
 
+static struct link_map *last_of_start;
+
+void objects_note_start(void)
+{
+    struct link_map *object = objects_first();
+    while (object && object->l_next)
+        object = object->l_next;
+    last_of_start = object;
+}
+
+struct link_map *objects_first_opened(void) { return last_of_start ? last_of_start->l_next : NULL; }
+
+bool objects_is_of_start(const struct link_map *object)
+{
+    const struct link_map *known = objects_first();
+    for (; known; known = known == last_of_start ? NULL : known->l_next) {
+        if (known == object)
+            return true;
+    }
+    return false;
+}
+
 bool objects_is_before_self(const struct link_map *object)
 {
-    for (; object; object = object->l_next) {
+    for (; object; object = object == last_of_start ? NULL : object->l_next) {
         if (object->l_ld == _DYNAMIC)
             return true;
     }
@@ -195,7 +217,8 @@ void *objects_search(const struct link_map *from, const struct link_map *end, co
 static void *find_libc_function(const char *name)
 {
     struct link_map *self = objects_self();
-    void *found = objects_search(self ? self->l_next : objects_first(), NULL, name);
+    void *found =
+        objects_search(self ? self->l_next : objects_first(), objects_first_opened(), name);
     return found ? found : objects_search(objects_first(), self, name);
 }
 
@@ -218,6 +241,7 @@ const struct objects_libc *objects_libc(void)
     FIND(dlsym);
     FIND(dlvsym);
     FIND(dlclose);
+    FIND(dlerror);
     FIND(dladdr);
     FIND(dladdr1);
 #undef FIND

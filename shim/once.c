@@ -3,9 +3,20 @@
 
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static uint64_t self(void) { return (uint64_t)getpid() << 32 | (uint64_t)syscall(SYS_gettid); }
+
+/* Another thread is in: let it run, also where it has a lower priority than this one. */
+static void wait_a_little(int *rounds)
+{
+    const struct timespec pause = {0, 50000};
+    if (++*rounds < 64)
+        sched_yield();
+    else
+        nanosleep(&pause, NULL);
+}
 
 bool once_begin(struct once *once, bool *done)
 {
@@ -13,6 +24,7 @@ bool once_begin(struct once *once, bool *done)
     if (*done)
         return false;
     const uint64_t me = self();
+    int rounds = 0;
     for (;;) {
         int state = ONCE_NEW;
         if (__atomic_compare_exchange_n(&once->state, &state, ONCE_RUNNING, false, __ATOMIC_ACQUIRE,
@@ -31,7 +43,7 @@ bool once_begin(struct once *once, bool *done)
             __atomic_compare_exchange_n(&once->owner, &owner, me, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))
             return true; /* the runner stayed behind in the parent */
-        sched_yield();
+        wait_a_little(&rounds);
     }
 }
 
@@ -49,11 +61,32 @@ void once_undo(struct once *once)
 
 void short_lock_take(struct short_lock *lock)
 {
+    int rounds = 0;
     while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
-        sched_yield();
+        wait_a_little(&rounds);
 }
 
 void short_lock_drop(struct short_lock *lock)
 {
     __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}
+
+void owner_lock_take(struct owner_lock *lock)
+{
+    const uint64_t me = self();
+    int rounds = 0;
+    uint64_t owner = 0;
+    while (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) != me &&
+           !__atomic_compare_exchange_n(&lock->owner, &owner, me, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+        owner = 0;
+        wait_a_little(&rounds);
+    }
+    lock->depth++;
+}
+
+void owner_lock_drop(struct owner_lock *lock)
+{
+    if (--lock->depth == 0)
+        __atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
 }

@@ -40,4 +40,14 @@ struct short_lock {
 void short_lock_take(struct short_lock *lock);
 void short_lock_drop(struct short_lock *lock);
 
+/* A lock that its own thread may take again, for the one place where a call into the driver is made
+ * under it: the life and death of a device's primary context, which the driver serialises too. */
+struct owner_lock {
+    uint64_t owner;
+    int depth;
+};
+
+void owner_lock_take(struct owner_lock *lock);
+void owner_lock_drop(struct owner_lock *lock);
+
 #endif

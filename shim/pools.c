@@ -66,6 +66,11 @@ int pools_find(uint64_t handle)
 
 int pools_device(int pool) { return pools[pool].device; }
 
+uint64_t pools_reserved(int pool)
+{
+    return __atomic_load_n(&pools[pool].reserved, __ATOMIC_RELAXED);
+}
+
 int pools_pin(int device, int from, uint64_t *handle)
 {
     int found = POOLS_NONE;
@@ -93,7 +98,7 @@ uint64_t pools_ticket(void) { return __atomic_add_fetch(&last_ticket, 1, __ATOMI
 static void charge(struct pool *pool, uint64_t reserved)
 {
     account_correct(pool->device, pool->reserved, reserved);
-    pool->reserved = reserved;
+    __atomic_store_n(&pool->reserved, reserved, __ATOMIC_RELAXED);
 }
 
 void pools_publish(int pool, uint64_t ticket, uint64_t reserved_bytes)

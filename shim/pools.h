@@ -19,6 +19,7 @@ int pools_learn(uint64_t handle, int device);
 /* The number of a pool that is counted, or POOLS_NONE (host memory, another process's). */
 int pools_find(uint64_t handle);
 int pools_device(int pool);
+uint64_t pools_reserved(int pool); /* bytes, as charged */
 
 /* The first pool of a device from number `from` on, whose handle stays valid until pools_unpin():
  * pools_close() waits for that. POOLS_NONE: no more. Between the two, only one short call of the

@@ -40,23 +40,35 @@ static void *in_scope_of(const struct link_map *caller, const char *name, const 
     return found == hook ? NULL : found;
 }
 
-/* The definition that RTLD_DEFAULT or RTLD_NEXT would meet if we were not loaded, or NULL. */
+/* The definition that RTLD_DEFAULT or RTLD_NEXT would meet if we were not loaded, or NULL. A
+ * library that was opened later and asks for the next one is answered from its own scope alone:
+ * nothing. */
 static void *without_us(void *handle, const char *name, const void *hook, const void *address)
 {
     struct link_map *self = objects_self(), *caller = objects_holding(address);
-    struct link_map *from = objects_first();
+    struct link_map *from = objects_first(), *end = objects_first_opened();
     void *found = NULL;
     if (handle == RTLD_NEXT)
-        from = caller ? caller->l_next : NULL;
+        from = caller && objects_is_of_start(caller) ? caller->l_next : NULL;
+    if (from == end)
+        from = NULL;
     if (from && objects_is_before_self(from)) {
         found = objects_search(from, self, name);
         if (!found) /* the rest of the global scope, as the C library sees it from us */
             found = objects_libc()->dlsym(RTLD_NEXT, name);
-    } else {
-        found = objects_search(from, NULL, name);
+    } else if (from) {
+        found = objects_search(from, end, name);
     }
     if (!found && handle == RTLD_DEFAULT)
         found = in_scope_of(caller, name, hook);
+    return found;
+}
+
+/* A success leaves no error of a look-up of ours behind, as the C library's own would not. */
+static void *succeed(void *found)
+{
+    if (found && objects_libc()->dlerror)
+        (void)objects_libc()->dlerror();
     return found;
 }
 
@@ -64,10 +76,10 @@ static void *by_scope(int row, const struct hook_info *info, void *handle, const
 {
     void *found = without_us(handle, info->symbol, info->hook, caller);
     if (info->library == HOOK_OF_RUNTIME)
-        return found;
+        return succeed(found);
     bool open = library_open(info->library);
     if (found && !(open && driver_row_at(found) >= 0))
-        return found; /* another library's */
+        return succeed(found); /* another library's */
     if (!open) {
         /* Sets dlerror to the symbol's name, as the C library would have. */
         return objects_libc()->dlsym(RTLD_NEXT, info->symbol);
@@ -81,14 +93,18 @@ struct route_step route_owned(int row, void *handle, const char *name, const cha
     const struct objects_libc *libc = objects_libc();
     struct hook_info info;
     hook_describe(row, &info);
-    void *found;
-    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
+    void *found = NULL;
+    if (!version && (handle == RTLD_DEFAULT || handle == RTLD_NEXT))
         return (struct route_step){NULL, by_scope(row, &info, handle, caller)};
-    found = version ? (libc->dlvsym ? libc->dlvsym(handle, name, version) : NULL)
-                    : libc->dlsym(handle, name);
+    /* Before the look-up, whose error, if it is one, is to be the last. */
+    const bool open = info.library != HOOK_OF_RUNTIME && library_open(info.library);
+    if (!version)
+        found = libc->dlsym(handle, name);
+    else if (libc->dlvsym)
+        found = libc->dlvsym(handle, name, version);
     if (found == info.hook) /* the handle of the whole program, where we come first */
-        found = by_scope(row, &info, RTLD_DEFAULT, caller);
-    else if (found && info.library != HOOK_OF_RUNTIME && library_open(info.library)) {
+        return (struct route_step){NULL, by_scope(row, &info, RTLD_DEFAULT, caller)};
+    if (found && open) {
         int real_row = driver_row_at(found);
         if (real_row >= 0)
             found = replaced(real_row, found);

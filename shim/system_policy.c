@@ -25,7 +25,7 @@ static struct system_policy policy = {.path = GPUSHIM_SYSTEM_POLICY};
 static bool linker_uses_fstat(void)
 {
     const char *(*ask)(void) = NULL;
-    void *found = objects_search(objects_first(), NULL, "gnu_get_libc_version");
+    void *found = objects_search(objects_first(), objects_first_opened(), "gnu_get_libc_version");
     memcpy(&ask, &found, sizeof found);
     const char *version = ask ? ask() : "";
     if (version[0] != '2' || version[1] != '.')
@@ -76,7 +76,11 @@ static void read_policy(void)
     errno = saved_errno;
 }
 
-__attribute__((constructor)) static void at_load(void) { read_policy(); }
+__attribute__((constructor)) static void at_load(void)
+{
+    objects_note_start();
+    read_policy();
+}
 
 const struct system_policy *system_policy(void)
 {

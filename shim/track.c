@@ -183,11 +183,18 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
 {
     const struct settling *settling = context;
     struct track_entry entry;
-    if (!(word & ASIDE))
+    if (!(word & ASIDE) ||
+        __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED) != settling->owner)
+        return;
+    uint64_t found = word; /* of two that settle one owner, each entry is had by one */
+    if (!__atomic_compare_exchange_n(&bucket->keys[i], &found, BUSY, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
         return;
     read_value(bucket, i, word, &entry);
-    if (entry.owner != settling->owner)
+    if (entry.owner != settling->owner) {
+        __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
         return;
+    }
     bool keep = settling->visit(&entry, settling->context);
     __atomic_store_n(&bucket->values[i].kind, entry.kind, __ATOMIC_RELAXED);
     __atomic_store_n(&bucket->values[i].owner, entry.owner, __ATOMIC_RELAXED);
