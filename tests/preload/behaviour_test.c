@@ -41,6 +41,19 @@ static void redirect(const char *path, int to)
     close(fd);
 }
 
+/* By its bare name from its own folder, since LD_PRELOAD takes no path with spaces. */
+static void preload(const char *shim)
+{
+    char name[256];
+    char *folder = strdup(shim), *slash = strrchr(folder, '/');
+    *slash = '\0';
+    snprintf(name, sizeof name, "./%s", slash + 1);
+    setenv("LD_PRELOAD", name, 1);
+    if (chdir(folder) != 0)
+        _exit(126);
+    free(folder);
+}
+
 static void child(const struct run *run, const char *shim)
 {
     char *arguments[64], *steps = strdup(run->steps);
@@ -53,7 +66,7 @@ static void child(const struct run *run, const char *shim)
     unsetenv("GPUSHIM_POLICY");
     unsetenv("GPUSHIM_CONF");
     setenv("LD_LIBRARY_PATH", SIM, 1);
-    setenv("LD_PRELOAD", shim, 1);
+    preload(shim);
     putenv(state_variable);
     for (int i = 0; i < VARIABLES_MAX && run->environment[i]; i++)
         putenv(strdup(run->environment[i]));

@@ -2,9 +2,14 @@
 # quiet.sh SHIM SYSTEM_SHIM SYSTEM_POLICY -- programs that don't use CUDA behave to the letter as without
 # the shim, silently, whatever the policy: none, malformed, writable by others, a FIFO, a directory.
 set -u
-shim=$1 system_shim=$2 policy=$3
+policy=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work" "$policy"' EXIT
+# Where every user can read them, in a path without spaces, which LD_PRELOAD does not take.
+chmod 755 "$work"
+shim=$work/shim.so system_shim=$work/system-shim.so
+install -m 755 "$1" "$shim"
+install -m 755 "$2" "$system_shim"
 failures=0 runs=0
 
 programs=(
