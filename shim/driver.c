@@ -1,6 +1,7 @@
 /* driver.c -- see driver.h. */
 #include "driver.h"
 #include "objects.h"
+#include "once.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +12,7 @@ struct hook_nvml real_nvml;
 
 static struct library {
     void *handle;
-    bool open; /* set last */
+    struct once once;
 } driver, nvml;
 
 /* Address of an original -> row. Slots are claimed by address and never emptied. */
@@ -67,62 +68,96 @@ void *driver_look_up(int row)
     return objects_libc()->dlsym(handle, info.symbol);
 }
 
+/* Threads that meet here open and look up side by side, and the first to end fills the slots, in
+ * which nothing is called: none may wait for another that may itself be waiting in dlopen for the
+ * linker's lock, which this one holds (in a constructor). */
+
 /* A slot of `real` is a function pointer, dlsym's answer an object pointer: copied as bytes. */
-#define FILL_SLOT(slots, handle, symbol)                                                           \
+#define FIND(found, handle, symbol)                                                                \
     do {                                                                                           \
-        void *found = objects_libc()->dlsym(handle, #symbol);                                      \
-        memcpy(&(slots).symbol, &found, sizeof found);                                             \
+        void *address = objects_libc()->dlsym(handle, #symbol);                                    \
+        memcpy(&(found).symbol, &address, sizeof address);                                         \
     } while (0)
-#define FILL_HOOK(slots, handle, symbol)                                                           \
+#define REMEMBER(found, symbol)                                                                    \
     do {                                                                                           \
-        FILL_SLOT(slots, handle, symbol);                                                          \
-        void *original;                                                                            \
-        memcpy(&original, &(slots).symbol, sizeof original);                                       \
-        remember(HOOK_ROW_##symbol, original);                                                     \
+        void *address;                                                                             \
+        memcpy(&address, &(found).symbol, sizeof address);                                         \
+        remember(HOOK_ROW_##symbol, address);                                                      \
     } while (0)
 #define RUNTIME_HOOK(symbol, parameters, arguments)
 
-static void fill_driver(void *handle)
-{
-#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)                    \
-    FILL_HOOK(real, handle, symbol);
-#define DRIVER_CALL(symbol, parameters) FILL_SLOT(real, handle, symbol);
+/* The driver's rows, each by one of two macros; NVML's by none. */
 #define NVML_HOOK(symbol, when, parameters, arguments)
 #define NVML_CALL(symbol, parameters)
+static void find_driver(void *handle, struct hook_driver *found)
+{
+#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)                    \
+    FIND(*found, handle, symbol);
+#define DRIVER_CALL(symbol, parameters) FIND(*found, handle, symbol);
 #include "hooks.def"
 #undef DRIVER_HOOK
 #undef DRIVER_CALL
+}
+
+static void fill_driver(void *handle)
+{
+    struct hook_driver found;
+    bool done;
+    find_driver(handle, &found);
+    if (!once_begin(&driver.once, &done))
+        return;
+    real = found;
+    driver.handle = handle;
+#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)                    \
+    REMEMBER(found, symbol);
+#define DRIVER_CALL(symbol, parameters)
+#include "hooks.def"
+#undef DRIVER_HOOK
+#undef DRIVER_CALL
+    once_done(&driver.once);
+}
+#undef NVML_HOOK
+#undef NVML_CALL
+
+/* And the other way round. */
+#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)
+#define DRIVER_CALL(symbol, parameters)
+static void find_nvml(void *handle, struct hook_nvml *found)
+{
+#define NVML_HOOK(symbol, when, parameters, arguments) FIND(*found, handle, symbol);
+#define NVML_CALL(symbol, parameters) FIND(*found, handle, symbol);
+#include "hooks.def"
 #undef NVML_HOOK
 #undef NVML_CALL
 }
 
 static void fill_nvml(void *handle)
 {
-#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments)
-#define DRIVER_CALL(symbol, parameters)
-#define NVML_HOOK(symbol, when, parameters, arguments) FILL_HOOK(real_nvml, handle, symbol);
-#define NVML_CALL(symbol, parameters) FILL_SLOT(real_nvml, handle, symbol);
+    struct hook_nvml found;
+    bool done;
+    find_nvml(handle, &found);
+    if (!once_begin(&nvml.once, &done))
+        return;
+    real_nvml = found;
+    nvml.handle = handle;
+#define NVML_HOOK(symbol, when, parameters, arguments) REMEMBER(found, symbol);
+#define NVML_CALL(symbol, parameters)
 #include "hooks.def"
+    once_done(&nvml.once);
 }
 
-/* Threads that meet here open and fill side by side, with the same values: none may wait for
- * another, which may itself be waiting in dlopen for the linker's lock that this one holds (in a
- * constructor). */
 static bool open_library(struct library *library, const char *name, bool load,
                          void (*fill)(void *handle))
 {
     const struct objects_libc *libc = objects_libc();
-    if (__atomic_load_n(&library->open, __ATOMIC_ACQUIRE))
+    if (once_is_done(&library->once))
         return true;
     if (!libc->dlopen || !libc->dlsym)
         return false;
     int saved_errno = errno;
     void *handle = libc->dlopen(name, RTLD_NOW | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
-    if (handle) {
-        __atomic_store_n(&library->handle, handle, __ATOMIC_RELAXED);
+    if (handle)
         fill(handle);
-        __atomic_store_n(&library->open, true, __ATOMIC_RELEASE);
-    }
     errno = saved_errno;
     return handle != NULL;
 }

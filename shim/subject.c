@@ -8,50 +8,42 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    GROUPS_MAX = 4096, /* a process in more is matched by its first ones and by none it lacks */
-    NAME_BYTES = 16 * 1024, /* a passwd or group entry; a group may list many members */
-    DEFAULT_OVERFLOW = 65534,
-};
-
-static char executable[PATH_MAX];
-static gid_t groups[GROUPS_MAX + 1];
-static char entry_bytes[NAME_BYTES];
+enum { DEFAULT_OVERFLOW = 65534 };
 
 static const char *user_name(const struct policy_subject *self, uid_t user)
 {
+    struct subject_memory *memory = self->context;
     struct passwd entry, *found = NULL;
-    (void)self;
-    if (getpwuid_r(user, &entry, entry_bytes, sizeof entry_bytes, &found) != 0 || !found)
+    if (getpwuid_r(user, &entry, memory->entry, sizeof memory->entry, &found) != 0 || !found)
         return NULL;
     return found->pw_name;
 }
 
 static const char *group_name(const struct policy_subject *self, gid_t group)
 {
+    struct subject_memory *memory = self->context;
     struct group entry, *found = NULL;
-    (void)self;
-    if (getgrgid_r(group, &entry, entry_bytes, sizeof entry_bytes, &found) != 0 || !found)
+    if (getgrgid_r(group, &entry, memory->entry, sizeof memory->entry, &found) != 0 || !found)
         return NULL;
     return found->gr_name;
 }
 
-const struct policy_subject *subject_of_process(void)
+const struct policy_subject *subject_of_process(struct subject_memory *memory)
 {
-    static struct policy_subject subject;
-    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-    executable[length > 0 ? length : 0] = '\0';
-    int count = getgroups(GROUPS_MAX, groups + 1);
-    groups[0] = getegid();
-    subject = (struct policy_subject){
+    ssize_t length = readlink("/proc/self/exe", memory->executable, sizeof memory->executable - 1);
+    memory->executable[length > 0 ? length : 0] = '\0';
+    int count = getgroups(SUBJECT_GROUPS_MAX, memory->groups + 1);
+    memory->groups[0] = getegid();
+    memory->subject = (struct policy_subject){
         .user = geteuid(),
-        .groups = groups,
+        .groups = memory->groups,
         .group_count = (size_t)(count > 0 ? count : 0) + 1,
-        .exe = executable,
+        .exe = memory->executable,
         .user_name = user_name,
         .group_name = group_name,
+        .context = memory,
     };
-    return &subject;
+    return &memory->subject;
 }
 
 static bool number_at(const char **cursor, unsigned long *number)
@@ -69,7 +61,7 @@ static bool number_at(const char **cursor, unsigned long *number)
 
 bool subject_root_is_mapped(uid_t *overflow)
 {
-    static char text[4096];
+    char text[2048];
     struct stat status;
     unsigned long inside, outside, count;
     const char *cursor = text;

@@ -6,6 +6,7 @@
  */
 #include "system_policy.h"
 #include "objects.h"
+#include "once.h"
 #include "policy.h"
 
 #include <errno.h>
@@ -84,7 +85,11 @@ __attribute__((constructor)) static void at_load(void)
 
 const struct system_policy *system_policy(void)
 {
-    if (policy.state == SYSTEM_POLICY_UNREADABLE)
+    static struct once retry;
+    bool done;
+    if (policy.state == SYSTEM_POLICY_UNREADABLE && once_begin(&retry, &done)) {
         read_policy();
+        once_done(&retry);
+    }
     return &policy;
 }

@@ -28,8 +28,7 @@ struct system_policy {
     struct stat status; /* of the descriptor that was read */
 };
 
-/* What was read at load; where that failed, it is tried once more here. Not thread-safe: for
- * posture.c, which calls it once. */
+/* What was read at load; where that failed, it is tried once more here. Thread-safe. */
 const struct system_policy *system_policy(void);
 
 /* Reads at most `room` bytes of a file into `bytes`: the length, or a negative errno. Opens without
