@@ -12,6 +12,14 @@ enum { ROOM = TEXT_BYTES - 1, DOTS = 3, CHARACTER_BYTES = 4 };
 
 static bool continues_character(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
+/* How many continuation bytes follow this byte, if it begins a character. */
+static int continuations_after(unsigned char byte)
+{
+    if (byte < 0xC2 || byte > 0xF4)
+        return 0;
+    return byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+}
+
 /* Fills the end of a full line with dots, from the beginning of the character that would be split.
  */
 static void cut(struct text_line *line)
@@ -31,14 +39,17 @@ void text_start(struct text_line *line)
 
 void text_add_bytes(struct text_line *line, const char *bytes, size_t length)
 {
+    int expected = 0;
     for (size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)bytes[i];
         if (line->length == ROOM) {
             cut(line);
             break;
         }
-        if (byte < 0x20 || byte == 0x7F)
+        /* A stray continuation byte is, to many a terminal, a control character of eight bits. */
+        if (byte < 0x20 || byte == 0x7F || (continues_character(byte) && expected == 0))
             byte = '?';
+        expected = continues_character(byte) ? expected - 1 : continuations_after(byte);
         /* U+0080 to U+009F drive terminals too. */
         bool c1_begins =
             byte == 0xC2 && i + 1 < length && ((unsigned char)bytes[i + 1] & 0xE0) == 0x80;

@@ -28,10 +28,20 @@ static const char *group_name(const struct policy_subject *self, gid_t group)
     return found->gr_name;
 }
 
+/* The kernel's word for an executable that was replaced while it runs; the rules mean its name. */
+static void forget_deletion(char *path, size_t length)
+{
+    static const char mark[] = " (deleted)";
+    const size_t mark_length = sizeof mark - 1;
+    if (length > mark_length && memcmp(path + length - mark_length, mark, mark_length) == 0)
+        path[length - mark_length] = '\0';
+}
+
 const struct policy_subject *subject_of_process(struct subject_memory *memory)
 {
     ssize_t length = readlink("/proc/self/exe", memory->executable, sizeof memory->executable - 1);
     memory->executable[length > 0 ? length : 0] = '\0';
+    forget_deletion(memory->executable, length > 0 ? (size_t)length : 0);
     int count = getgroups(SUBJECT_GROUPS_MAX, memory->groups + 1);
     memory->groups[0] = getegid();
     memory->subject = (struct policy_subject){

@@ -60,6 +60,8 @@ static void test_control_characters(void **state)
         {"\x1B[2J", 4, "?[2J"},
         {"a\0b", 3, "a?b"},
         {"a\tb\rc\x7F", 6, "a?b?c?"},
+        {"a\x9B;b", 4, "a?;b"}, /* of eight bits, and no UTF-8 */
+        {"\xE2\x82z\x85", 4, "\xE2\x82z?"},
         {"\xC2\x9B"
          "2J",
          4, "??2J"}, /* U+009B drives terminals as ESC [ does */
