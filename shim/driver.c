@@ -21,7 +21,6 @@ static struct {
     const void *address;
     int row;
 } addresses[ADDRESS_SLOTS];
-static void *originals[HOOK_ROWS];
 _Static_assert(HOOK_ROWS < ADDRESS_SLOTS / 2, "the table is to stay at most half full");
 
 static unsigned int first_slot(const void *address)
@@ -31,7 +30,6 @@ static unsigned int first_slot(const void *address)
 
 static void remember(int row, void *original)
 {
-    __atomic_store_n(&originals[row], original, __ATOMIC_RELAXED);
     if (!original)
         return;
     for (unsigned int slot = first_slot(original);; slot = (slot + 1) % ADDRESS_SLOTS) {
@@ -57,8 +55,6 @@ int driver_row_at(const void *address)
     }
     return -1;
 }
-
-void *driver_original(int row) { return __atomic_load_n(&originals[row], __ATOMIC_RELAXED); }
 
 void *driver_look_up(int row)
 {

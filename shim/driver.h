@@ -21,8 +21,6 @@ bool nvml_open(bool load);
 /* The row whose original is at this address, or -1. A driver may export one function under two
  * names; the answer is then the first of them in hooks.def. */
 int driver_row_at(const void *address);
-/* The original of a row, or NULL. */
-void *driver_original(int row);
 /* dlsym on the private handle of the row's library: NULL, with dlerror naming the symbol, if
  * absent. */
 void *driver_look_up(int row);

@@ -90,8 +90,9 @@ enum memory_kind {
     MEMORY_COUNTED = 1, /* charged by its own bytes */
     MEMORY_POOLED = 2   /* its pool, whose number is the owner, is charged by what it reserves */
 };
-/* Ends an allocation: keeps what was charged under its address, or gives it back where `rc` is an
- * error. Returns `rc`; or, where the table cannot grow, frees the memory and says so. */
+/* Ends an allocation (what is pooled is charged for nothing): keeps what was charged under its
+ * address, or gives it back where `rc` is an error. Returns `rc`; or, where the table cannot grow,
+ * frees the memory and says so. */
 CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address, uint64_t owner,
                      enum memory_kind kind);
 /* The two halves of a free: before the driver's, since the address may be handed out again at once,

@@ -10,7 +10,6 @@
 #include "once.h"
 #include "posture.h"
 #include "track.h"
-#include "view.h"
 
 /* Learned as the process retains them; the handle of a primary context stays the same. */
 static struct {

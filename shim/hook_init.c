@@ -7,6 +7,7 @@
 #include "hook.h"
 #include "log.h"
 #include "posture.h"
+#include "route.h"
 #include "view.h"
 
 CUresult cuInit(unsigned int flags)
@@ -37,17 +38,6 @@ static bool is_unknown_variant(const char *base)
     return true;
 }
 
-/* The hook for an address of the driver's, where a rule needs it; else the address itself. */
-static void *replace(void *original)
-{
-    struct hook_info info;
-    int row = driver_row_at(original);
-    if (row < 0)
-        return original;
-    hook_describe(row, &info);
-    return posture_needs(info.when) ? info.hook : original;
-}
-
 CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
     HOOK_ENTER(cuGetProcAddress, (symbol, pfn, version, flags));
@@ -59,7 +49,7 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_
         *pfn = before;
         return CUDA_ERROR_NOT_FOUND;
     }
-    *pfn = replace(*pfn);
+    *pfn = route_replaced(*pfn);
     return rc;
 }
 
@@ -76,7 +66,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint
             *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
         return rc;
     }
-    *pfn = replace(*pfn);
+    *pfn = route_replaced(*pfn);
     return rc;
 }
 

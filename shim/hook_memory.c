@@ -18,8 +18,7 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
     if (charge->device == NO_DEVICE)
         return rc;
     if (rc != CUDA_SUCCESS) {
-        if (kind == MEMORY_COUNTED)
-            hook_refund(charge);
+        hook_refund(charge);
         return rc;
     }
     const struct track_entry entry = {.key = address,
@@ -31,8 +30,7 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
         return CUDA_SUCCESS;
     /* What cannot be remembered cannot be counted. */
     real.cuMemFree_v2(address);
-    if (kind == MEMORY_COUNTED)
-        hook_refund(charge);
+    hook_refund(charge);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -6,7 +6,6 @@
  */
 #include "fork.h"
 #include "hook.h"
-#include "log.h"
 #include "pools.h"
 #include "track.h"
 #include "view.h"

@@ -6,8 +6,6 @@
  */
 #include "hook.h"
 #include "objects.h"
-#include "posture.h"
-#include "view.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -17,10 +17,10 @@ enum hook_when {
     WHEN_MEMORY = 1 << 2,     /* a memory cap */
     WHEN_MANAGED = 1 << 3,    /* managed = deny */
     WHEN_PEER = 1 << 4,       /* peer_access = deny */
-    WHEN_IPC = 1 << 8,        /* ipc = deny */
-    WHEN_CONTEXTS = 1 << 7,   /* devices_per_process = N */
-    WHEN_NVML_VIEW = 1 << 5,  /* `devices` names GPUs, and nvml = follow */
-    WHEN_NVML_MEMORY = 1 << 6 /* a memory cap, and nvml = follow */
+    WHEN_CONTEXTS = 1 << 5,   /* devices_per_process = N */
+    WHEN_IPC = 1 << 6,        /* ipc = deny */
+    WHEN_NVML_VIEW = 1 << 7,  /* `devices` names GPUs, and nvml = follow */
+    WHEN_NVML_MEMORY = 1 << 8 /* a memory cap, and nvml = follow */
 };
 
 /* The exported functions. Protected: exported under this name, and never replaced within us. */

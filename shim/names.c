@@ -6,6 +6,7 @@
  * cost a relocation a row in every process of a machine. Threads that fill at the same time write
  * the same values, so no lock is needed that a signal handler could meet.
  */
+#include "freestanding.h"
 #include "hooks.h"
 
 enum { INDEX_SLOTS = 256 };
@@ -22,13 +23,6 @@ static unsigned int hash(const char *name)
     for (; *name; name++)
         value = (value ^ (unsigned char)*name) * 16777619U;
     return value ^ (value >> 15);
-}
-
-static int same(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
 }
 
 static void fill_row(int row, const char *symbol, void *hook, unsigned int when,
@@ -73,7 +67,7 @@ int hook_find(const char *symbol)
     fill();
     unsigned int slot = hash(symbol) % INDEX_SLOTS;
     for (; index_of[slot]; slot = (slot + 1) % INDEX_SLOTS) {
-        if (same(rows[index_of[slot] - 1].symbol, symbol))
+        if (same_string(rows[index_of[slot] - 1].symbol, symbol))
             return index_of[slot] - 1;
     }
     return -1;

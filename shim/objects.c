@@ -1,5 +1,6 @@
 /* objects.c -- see objects.h. */
 #include "objects.h"
+#include "freestanding.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -44,13 +45,6 @@ static void read_symbol_table(const struct link_map *object, struct symbol_table
     }
 }
 
-static bool same(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-
 static void *defined(const struct link_map *object, const struct symbol_table *table,
                      uint32_t number, const char *name)
 {
@@ -60,7 +54,7 @@ static void *defined(const struct link_map *object, const struct symbol_table *t
     if (symbol->st_shndx == SHN_UNDEF || (bind != STB_GLOBAL && bind != STB_WEAK) ||
         (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE) ||
         (symbol->st_other & 3) == STV_HIDDEN || (symbol->st_other & 3) == STV_INTERNAL ||
-        !same(table->strings + symbol->st_name, name))
+        !same_string(table->strings + symbol->st_name, name))
         return NULL;
     return (void *)(object->l_addr + symbol->st_value); /* NOLINT(performance-no-int-to-ptr) */
 }

@@ -20,6 +20,10 @@ __attribute__((visibility("hidden"))) struct route_step route_dlsym(void *handle
 __attribute__((visibility("hidden"))) struct route_step
 route_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 
+/* What a caller gets for an address: where it is a function of the real library that a rule needs
+ * us for, our hook; else the address itself (route_owned.c). For cuGetProcAddress too. */
+__attribute__((visibility("hidden"))) void *route_replaced(void *address);
+
 /* The same for a name that is ours (route_owned.c); `version` NULL for dlsym. */
 __attribute__((visibility("hidden"))) struct route_step
 route_owned(int row, void *handle, const char *name, const char *version, const void *caller);

@@ -17,12 +17,14 @@ static bool library_open(enum hook_library library)
     return library == HOOK_OF_NVML ? nvml_open(false) : driver_open(false);
 }
 
-/* What a caller gets for a function of the real library: the hook where a rule needs it. */
-static void *replaced(int row, void *original)
+void *route_replaced(void *address)
 {
     struct hook_info info;
+    const int row = driver_row_at(address);
+    if (row < 0)
+        return address;
     hook_describe(row, &info);
-    return original && posture_needs(info.when) ? info.hook : original;
+    return posture_needs(info.when) ? info.hook : address;
 }
 
 /* The library that holds the caller, opened again, so that its own dependencies are searched too.
@@ -84,7 +86,7 @@ static void *by_scope(int row, const struct hook_info *info, void *handle, const
         /* Sets dlerror to the symbol's name, as the C library would have. */
         return objects_libc()->dlsym(RTLD_NEXT, info->symbol);
     }
-    return replaced(row, driver_look_up(row));
+    return route_replaced(driver_look_up(row));
 }
 
 struct route_step route_owned(int row, void *handle, const char *name, const char *version,
@@ -104,10 +106,5 @@ struct route_step route_owned(int row, void *handle, const char *name, const cha
         found = libc->dlvsym(handle, name, version);
     if (found == info.hook) /* the handle of the whole program, where we come first */
         return (struct route_step){NULL, by_scope(row, &info, RTLD_DEFAULT, caller)};
-    if (found && open) {
-        int real_row = driver_row_at(found);
-        if (real_row >= 0)
-            found = replaced(real_row, found);
-    }
-    return (struct route_step){NULL, found};
+    return (struct route_step){NULL, open ? route_replaced(found) : found};
 }

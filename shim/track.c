@@ -209,27 +209,6 @@ void track_settle(struct track_table *table, uint64_t owner,
     walk(table, settle, &settling);
 }
 
-struct visiting {
-    void (*visit)(const struct track_entry *entry, void *context);
-    void *context;
-};
-
-static void visit_one(struct track_bucket *bucket, int i, uint64_t word, void *context)
-{
-    const struct visiting *visiting = context;
-    struct track_entry entry;
-    read_value(bucket, i, word, &entry);
-    if (__atomic_load_n(&bucket->keys[i], __ATOMIC_ACQUIRE) == word && !(word & ASIDE))
-        visiting->visit(&entry, visiting->context);
-}
-
-void track_each(struct track_table *table,
-                void (*visit)(const struct track_entry *entry, void *context), void *context)
-{
-    struct visiting visiting = {visit, context};
-    walk(table, visit_one, &visiting);
-}
-
 void track_forget(struct track_table *table)
 {
     for (int level = 0; level < TRACK_LEVELS; level++) {

@@ -1,4 +1,4 @@
-/* track.h -- a table of live things by address: allocations, mappings, handles, pools.
+/* track.h -- a table of live things by address: allocations, mappings, handles, contexts.
  *
  * Knows: keys and a few numbers beside each. Must not know: what they stand for, devices' caps,
  * CUDA.
@@ -41,15 +41,10 @@ bool track_take(struct track_table *table, uint64_t key, struct track_entry *ent
 /* Sets the entries of an owner aside: they are no longer found by track_take, so that their
  * addresses may be handed out again. track_settle() then visits each that was set aside: what the
  * visitor returns false for is dropped, the rest (changed as the visitor left it) is back in place.
- * Linear in the size of the table: for the end of a context or pool. */
+ * Linear in the size of the table: for the end of a context or a device. */
 void track_set_aside(struct track_table *table, uint64_t owner);
 void track_settle(struct track_table *table, uint64_t owner,
                   bool (*visit)(struct track_entry *entry, void *context), void *context);
-
-/* Visits a snapshot of every entry; others may come and go meanwhile. For tables with few entries.
- */
-void track_each(struct track_table *table,
-                void (*visit)(const struct track_entry *entry, void *context), void *context);
 
 /* Empties the table; no other thread may use it. */
 void track_forget(struct track_table *table);

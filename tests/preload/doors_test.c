@@ -3,15 +3,11 @@
  * door that is added there and not here fails this test.
  */
 #include "cmocka_all.h"
-#include "cuda_abi.h"
-#include "nvml_abi.h"
+#include "hooks.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WHEN_ACTIVE, WHEN_VIEW, WHEN_MEMORY, WHEN_MANAGED, WHEN_PEER, WHEN_CONTEXTS };
-enum { WHEN_IPC = 1 << 8 };
 
 static void *driver;
 
