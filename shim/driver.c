@@ -16,7 +16,7 @@ static struct library {
 } driver, nvml;
 
 /* Address of an original -> row. Slots are claimed by address and never emptied. */
-enum { ADDRESS_SLOTS = 256 };
+enum { ADDRESS_SLOTS = 1024 };
 static struct {
     const void *address;
     int row;
@@ -25,7 +25,7 @@ _Static_assert(HOOK_ROWS < ADDRESS_SLOTS / 2, "the table is to stay at most half
 
 static unsigned int first_slot(const void *address)
 {
-    return (unsigned int)(((uintptr_t)address * 0x9E3779B97F4A7C15U) >> 56) % ADDRESS_SLOTS;
+    return (unsigned int)(((uintptr_t)address * 0x9E3779B97F4A7C15U) >> 54) % ADDRESS_SLOTS;
 }
 
 static void remember(int row, void *original)

@@ -9,10 +9,10 @@
 #include "freestanding.h"
 #include "hooks.h"
 
-enum { INDEX_SLOTS = 256 };
+enum { INDEX_SLOTS = 1024 };
 
 static struct hook_info rows[HOOK_ROWS];
-static unsigned char index_of[INDEX_SLOTS]; /* row + 1; 0 is empty; linear probing */
+static uint16_t index_of[INDEX_SLOTS]; /* row + 1; 0 is empty; linear probing */
 static int filled;
 
 _Static_assert(HOOK_ROWS < INDEX_SLOTS / 2, "the index is to stay at most half full");
@@ -34,11 +34,11 @@ static void fill_row(int row, const char *symbol, void *hook, unsigned int when,
     __atomic_store_n(&rows[row].library, library, __ATOMIC_RELAXED);
     unsigned int slot = hash(symbol) % INDEX_SLOTS;
     for (;; slot = (slot + 1) % INDEX_SLOTS) {
-        unsigned char held = __atomic_load_n(&index_of[slot], __ATOMIC_RELAXED);
+        const uint16_t held = __atomic_load_n(&index_of[slot], __ATOMIC_RELAXED);
         if (held == 0 || held == row + 1)
             break;
     }
-    __atomic_store_n(&index_of[slot], (unsigned char)(row + 1), __ATOMIC_RELAXED);
+    __atomic_store_n(&index_of[slot], (uint16_t)(row + 1), __ATOMIC_RELAXED);
 }
 
 static void fill(void)
