@@ -75,6 +75,17 @@ uint32_t policy_devices_per_process(const struct policy_settings *layers, size_t
     return holds;
 }
 
+struct policy_size policy_overhead(const struct policy_settings *layers, size_t layer_count)
+{
+    for (size_t i = 0; i < layer_count; i++) {
+        if (layers[i].overhead.kind != POLICY_SIZE_UNSET)
+            return layers[i].overhead;
+        if (policy_caps_memory(&layers[i]))
+            break; /* an inner text cannot loosen this cap's default */
+    }
+    return (struct policy_size){.kind = POLICY_SIZE_MEASURED};
+}
+
 enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count)
 {
     for (size_t i = 0; i < layer_count; i++) {

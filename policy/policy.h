@@ -86,7 +86,8 @@ enum policy_size_kind {
     POLICY_SIZE_UNSET,
     POLICY_SIZE_NONE,
     POLICY_SIZE_BYTES,
-    POLICY_SIZE_PERCENT
+    POLICY_SIZE_PERCENT,
+    POLICY_SIZE_MEASURED /* of `overhead` alone */
 };
 
 struct policy_size {
@@ -124,6 +125,7 @@ struct policy_settings {
     struct policy_size base_memory_of[POLICY_GPUS_MAX];
     struct policy_slice base_devices;
     uint32_t base_devices_line, base_devices_column;
+    struct policy_size overhead;      /* MEASURED, NONE, BYTES */
     struct policy_choice peer_access; /* ALLOW, DENY */
     struct policy_choice ipc;         /* ALLOW, DENY */
     struct policy_choice managed;     /* COUNT, IGNORE, DENY */
@@ -195,6 +197,9 @@ struct policy_choice policy_managed(const struct policy_settings *layers, size_t
 /* The smallest `devices_per_process` of all layers, 0: any. `*layer` is the layer that decided. */
 uint32_t policy_devices_per_process(const struct policy_settings *layers, size_t layer_count,
                                     size_t *layer);
+/* What counts for contexts and modules: `overhead` of the outermost layer that sets it or caps
+ * memory, by default MEASURED. */
+struct policy_size policy_overhead(const struct policy_settings *layers, size_t layer_count);
 /* The outermost `nvml`, by default POLICY_FOLLOW. */
 enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count);
 /* The outermost `log`; the `log_level` of the outermost layer, by default warn, or a more verbose

@@ -33,6 +33,14 @@ static struct policy_size size_of(struct policy_slice value, uint32_t line)
     return size;
 }
 
+static struct policy_size overhead_of(struct policy_slice value, uint32_t line)
+{
+    struct policy_size size = size_of(value, line);
+    if (policy_slice_is(value, "measured"))
+        size.kind = POLICY_SIZE_MEASURED;
+    return size;
+}
+
 static uint32_t count_of(struct policy_slice value)
 {
     uint64_t number;
@@ -59,6 +67,9 @@ void policy_store(struct policy_settings *settings, enum policy_key key, unsigne
         break;
     case POLICY_KEY_MEMORY_OF:
         settings->memory_of[position] = size_of(value, place.line);
+        break;
+    case POLICY_KEY_OVERHEAD:
+        settings->overhead = overhead_of(value, place.line);
         break;
     case POLICY_KEY_IPC:
         settings->ipc = (struct policy_choice){switch_of(value), place.line};

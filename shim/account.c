@@ -3,9 +3,10 @@
 
 /* One cache line a device: threads on different devices do not meet. */
 static struct account {
-    uint64_t cap; /* bytes + 1; 0 is no cap, so that zeroed memory means "not capped" */
-    uint64_t held;
-    char padding[48];
+    uint64_t cap;  /* bytes + 1; 0 is no cap, so that zeroed memory means "not capped" */
+    uint64_t held; /* `overhead` included */
+    uint64_t overhead;
+    char padding[40];
 } accounts[ACCOUNT_DEVICES_MAX] __attribute__((aligned(64)));
 
 static bool is_device(int device) { return device >= 0 && device < ACCOUNT_DEVICES_MAX; }
@@ -28,6 +29,21 @@ bool account_is_capped(int device) { return account_cap(device) != ACCOUNT_NO_CA
 uint64_t account_held(int device)
 {
     return is_device(device) ? __atomic_load_n(&accounts[device].held, __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t account_overhead(int device)
+{
+    return is_device(device) ? __atomic_load_n(&accounts[device].overhead, __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t account_tracked(int device) { return account_held(device) - account_overhead(device); }
+
+void account_set_overhead(int device, uint64_t bytes)
+{
+    if (!is_device(device))
+        return;
+    account_correct(device, account_overhead(device), bytes);
+    __atomic_store_n(&accounts[device].overhead, bytes, __ATOMIC_RELAXED);
 }
 
 bool account_charge(int device, uint64_t bytes)
@@ -81,6 +97,8 @@ void account_limit(int device, uint64_t *free, uint64_t *total)
 
 void account_forget(void)
 {
-    for (int device = 0; device < ACCOUNT_DEVICES_MAX; device++)
+    for (int device = 0; device < ACCOUNT_DEVICES_MAX; device++) {
         __atomic_store_n(&accounts[device].held, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&accounts[device].overhead, 0, __ATOMIC_RELAXED);
+    }
 }

@@ -22,6 +22,12 @@ uint64_t account_cap(int device);
 bool account_is_capped(int device);
 uint64_t account_held(int device);
 
+/* Of what is held: bytes that no call asked for (overhead.h), and the rest. */
+uint64_t account_overhead(int device);
+uint64_t account_tracked(int device);
+/* By one thread at a time. May pass the cap. */
+void account_set_overhead(int device, uint64_t bytes);
+
 /* False, and nothing taken, where held + bytes would pass the cap. */
 bool account_charge(int device, uint64_t bytes);
 void account_refund(int device, uint64_t bytes);

@@ -217,6 +217,13 @@ typedef struct CUipcEventHandle_st {
 typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
 typedef unsigned int CUmemRangeHandleType;
 
+/* Modules, libraries, limits: passed on. */
+typedef struct CUmod_st *CUmodule;
+typedef struct CUlib_st *CUlibrary;
+typedef unsigned int CUjit_option;
+typedef unsigned int CUlibraryOption;
+typedef unsigned int CUlimit;
+
 /* Contexts: of other makers' parameters only that they are passed on. */
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st CUctxCreateParams;

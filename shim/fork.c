@@ -11,6 +11,8 @@ static void in_child(void)
     pool_forget();
     vmm_forget();
     context_forget();
+    overhead_forget();
+    module_forget();
     account_forget();
 }
 

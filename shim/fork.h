@@ -14,5 +14,7 @@ void memory_forget(void);
 void pool_forget(void);
 void vmm_forget(void);
 void context_forget(void);
+void overhead_forget(void);
+void module_forget(void);
 
 #endif

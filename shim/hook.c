@@ -3,6 +3,7 @@
 #include "driver.h"
 #include "fork.h"
 #include "log.h"
+#include "overhead.h"
 #include "posture.h"
 #include "view.h"
 
@@ -58,14 +59,16 @@ bool hook_start_refusal(struct text_line *line, const char *rule, const char *ca
 }
 
 /* One line for a device, then silence: the call is not part of the kind. */
-static void log_over_cap(const char *call, int device, uint64_t bytes)
+void hook_say_over_cap(const char *call, int device, uint64_t bytes)
 {
     struct text_line line;
     if (!hook_start_refusal(&line, "memory", "", device, NO_DEVICE))
         return;
     text_add(&line, call);
-    text_add(&line, " of ");
-    text_add_size(&line, bytes);
+    if (bytes) {
+        text_add(&line, " of ");
+        text_add_size(&line, bytes);
+    }
     text_add(&line, " on ");
     view_add_device(&line, device);
     text_add(&line, " refused, out of memory: this process holds ");
@@ -87,11 +90,12 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
         return refusal;
     if (device < 0 || device >= view_count() || !account_is_capped(device))
         return CUDA_SUCCESS;
+    overhead_look(device, bytes);
     if (!account_charge(device, bytes)) {
         pool_refresh(device);
         if (!account_charge(device, bytes) &&
             !(pool_trim(device) && account_charge(device, bytes))) {
-            log_over_cap(call, device, bytes);
+            hook_say_over_cap(call, device, bytes);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
     }

@@ -69,6 +69,9 @@ int hook_current_device(void);
 /* Handle of the current context as a number; 0 without one. */
 uint64_t hook_current_context(void);
 
+/* The line of a request that would pass the cap of a device; `bytes` 0: not known. */
+void hook_say_over_cap(const char *call, int device, uint64_t bytes);
+
 /* Starts "gpushim: CALL" for a refused act. True if it is to be written (the first of its kind). */
 bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device,
                         int other);
@@ -100,15 +103,18 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
 struct track_entry;
 bool memory_take(uint64_t address, struct track_entry *entry);
 void memory_taken(const struct track_entry *entry, bool freed);
-/* Likewise for the end of a context, the owner: what it held is then given back. */
-void memory_owner_ends(uint64_t owner);
-void memory_owner_ended(uint64_t owner, bool gone);
+/* Likewise for the end of a context, the owner: what it held is then given back. `end` is this
+ * end's number, from memory_end(): once the driver has ended a context, another may have its
+ * handle. */
+uint32_t memory_end(void);
+void memory_owner_ends(uint64_t owner, uint32_t end);
+void memory_owner_ended(uint64_t owner, uint32_t end, bool gone);
 
 /* A pool's number as an owner: no handle of a context is so small. */
 enum { POOL_OWNER = 1 };
 /* Likewise for all that is alive in the pools of a device. */
-void pool_memory_ends(int device);
-void pool_memory_ended(int device, bool gone);
+void pool_memory_ends(int device, uint32_t end);
+void pool_memory_ended(int device, uint32_t end, bool gone);
 
 /* Pools (hook_pool.c): read again what the pools of a device reserve; give idle reserve back to the
  * card (true if anything went). */

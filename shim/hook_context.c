@@ -8,8 +8,10 @@
 #include "hook.h"
 #include "log.h"
 #include "once.h"
+#include "overhead.h"
 #include "posture.h"
 #include "track.h"
+#include "view.h"
 
 /* Learned as the process retains them; the handle of a primary context stays the same. */
 static struct {
@@ -20,7 +22,8 @@ static struct {
 
 /* Live contexts of a device: created ones, green ones, and each holder of the primary one. */
 static int live[ACCOUNT_DEVICES_MAX];
-static struct track_table created; /* created and green contexts -> device */
+static struct track_table created; /* created and green contexts -> device, kind */
+enum { WHOLE, SHARED };
 static struct short_lock lock;
 
 static bool is_device(CUdevice device) { return device >= 0 && device < ACCOUNT_DEVICES_MAX; }
@@ -84,83 +87,43 @@ static CUresult refuse(const char *call, CUdevice device, int other, uint32_t de
 }
 
 /* CUDA_SUCCESS: go on, and say with entered() how it went. */
-static CUresult enter(const char *call, CUdevice device)
+static CUresult enter(const char *call, CUdevice device, bool whole, struct overhead_birth *birth)
 {
     const struct posture_decision *decided = posture();
+    CUresult refusal;
     size_t layer;
     int other;
     const uint32_t devices_max =
         policy_devices_per_process(decided->layers, decided->layer_count, &layer);
-    if (!is_device(device) || claim(device, devices_max, &other))
+    birth->device = NO_DEVICE;
+    if (!view_ready(&refusal) && refusal != CUDA_SUCCESS)
+        return refusal;
+    if (!is_device(device))
         return CUDA_SUCCESS;
-    return refuse(call, device, other, devices_max, &decided->layers[layer]);
+    if (!claim(device, devices_max, &other))
+        return refuse(call, device, other, devices_max, &decided->layers[layer]);
+    if (overhead_context_begins(birth, device, whole))
+        return CUDA_SUCCESS;
+    unclaim(device, 1);
+    hook_say_over_cap(call, device, 0);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* `context` is NULL for a primary context, whose holders are counted instead. */
-static CUresult entered(CUresult rc, CUdevice device, const void *context)
+static void entered(CUresult rc, CUdevice device, const void *context,
+                    const struct overhead_birth *birth)
 {
     const struct track_entry entry = {.key = (uint64_t)(uintptr_t)context,
-                                      .device = (uint16_t)device};
+                                      .device = (uint16_t)device,
+                                      .kind = birth->whole ? WHOLE : SHARED};
     if (!is_device(device))
-        return rc;
-    if (rc != CUDA_SUCCESS)
+        return;
+    if (rc != CUDA_SUCCESS) {
         unclaim(device, 1);
-    else if (context)
+        overhead_context_failed(birth);
+    } else if (context) {
         track_put(&created, &entry); /* without memory for it the place stays taken */
-    return rc;
-}
-
-CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    HOOK_ENTER(cuCtxCreate, (context, flags, device));
-    CUresult rc = enter("cuCtxCreate", device);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = real.cuCtxCreate(context, flags, device);
-    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
-}
-
-CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    HOOK_ENTER(cuCtxCreate_v2, (context, flags, device));
-    CUresult rc = enter("cuCtxCreate", device);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = real.cuCtxCreate_v2(context, flags, device);
-    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
-}
-
-CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
-                        unsigned int flags, CUdevice device)
-{
-    HOOK_ENTER(cuCtxCreate_v3, (context, affinity, count, flags, device));
-    CUresult rc = enter("cuCtxCreate", device);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = real.cuCtxCreate_v3(context, affinity, count, flags, device);
-    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
-}
-
-CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned int flags,
-                        CUdevice device)
-{
-    HOOK_ENTER(cuCtxCreate_v4, (context, params, flags, device));
-    CUresult rc = enter("cuCtxCreate", device);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = real.cuCtxCreate_v4(context, params, flags, device);
-    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
-}
-
-CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUdevice device,
-                          unsigned int flags)
-{
-    HOOK_ENTER(cuGreenCtxCreate, (context, resources, device, flags));
-    CUresult rc = enter("cuGreenCtxCreate", device);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = real.cuGreenCtxCreate(context, resources, device, flags);
-    return entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL);
+    }
 }
 
 /* The place of a context that is about to go: taken out before the driver may give its handle to
@@ -172,10 +135,119 @@ static bool leave(const void *context, struct track_entry *entry)
 
 static void left(const struct track_entry *entry, bool gone)
 {
-    if (gone)
+    if (gone) {
         unclaim(entry->device, 1);
-    else
+        overhead_context_ended(entry->device, entry->kind == WHOLE);
+    } else {
         track_put(&created, entry);
+    }
+}
+
+static CUresult destroy(CUresult (*original)(CUcontext context), CUcontext context)
+{
+    const uint64_t owner = (uint64_t)(uintptr_t)context;
+    struct track_entry entry;
+    bool known = leave(context, &entry);
+    const uint32_t end = memory_end();
+    memory_owner_ends(owner, end);
+    CUresult rc = original(context);
+    memory_owner_ended(owner, end, rc == CUDA_SUCCESS);
+    if (known)
+        left(&entry, rc == CUDA_SUCCESS);
+    return rc;
+}
+
+/* A context that the driver has made, or not: hands it to the caller, or ends it again where it
+ * took the process past its cap. */
+static CUresult finish(const char *call, CUresult rc, CUdevice device, CUcontext made,
+                       CUcontext *context, const struct overhead_birth *birth)
+{
+    entered(rc, device, made, birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (!overhead_context_made(birth) && real.cuCtxDestroy_v2) {
+        hook_say_over_cap(call, device, 0);
+        if (destroy(real.cuCtxDestroy_v2, made) == CUDA_SUCCESS)
+            return CUDA_ERROR_OUT_OF_MEMORY; /* else it is there, and counts */
+    }
+    *context = made;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
+{
+    struct overhead_birth birth;
+    CUcontext made = NULL;
+    HOOK_ENTER(cuCtxCreate, (context, flags, device));
+    if (!context)
+        return real.cuCtxCreate(context, flags, device);
+    CUresult rc = enter("cuCtxCreate", device, true, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuCtxCreate(&made, flags, device);
+    return finish("cuCtxCreate", rc, device, made, context, &birth);
+}
+
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+    struct overhead_birth birth;
+    CUcontext made = NULL;
+    HOOK_ENTER(cuCtxCreate_v2, (context, flags, device));
+    if (!context)
+        return real.cuCtxCreate_v2(context, flags, device);
+    CUresult rc = enter("cuCtxCreate", device, true, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuCtxCreate_v2(&made, flags, device);
+    return finish("cuCtxCreate", rc, device, made, context, &birth);
+}
+
+CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
+                        unsigned int flags, CUdevice device)
+{
+    struct overhead_birth birth;
+    CUcontext made = NULL;
+    HOOK_ENTER(cuCtxCreate_v3, (context, affinity, count, flags, device));
+    if (!context)
+        return real.cuCtxCreate_v3(context, affinity, count, flags, device);
+    CUresult rc = enter("cuCtxCreate", device, true, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuCtxCreate_v3(&made, affinity, count, flags, device);
+    return finish("cuCtxCreate", rc, device, made, context, &birth);
+}
+
+CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned int flags,
+                        CUdevice device)
+{
+    struct overhead_birth birth;
+    CUcontext made = NULL;
+    HOOK_ENTER(cuCtxCreate_v4, (context, params, flags, device));
+    if (!context)
+        return real.cuCtxCreate_v4(context, params, flags, device);
+    CUresult rc = enter("cuCtxCreate", device, true, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuCtxCreate_v4(&made, params, flags, device);
+    return finish("cuCtxCreate", rc, device, made, context, &birth);
+}
+
+CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUdevice device,
+                          unsigned int flags)
+{
+    struct overhead_birth birth;
+    HOOK_ENTER(cuGreenCtxCreate, (context, resources, device, flags));
+    CUresult rc = enter("cuGreenCtxCreate", device, false, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuGreenCtxCreate(context, resources, device, flags);
+    entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL, &birth);
+    if (rc == CUDA_SUCCESS && !overhead_context_made(&birth)) {
+        hook_say_over_cap("cuGreenCtxCreate", device, 0);
+        if (cuGreenCtxDestroy(*context) == CUDA_SUCCESS)
+            rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return rc;
 }
 
 CUresult cuGreenCtxDestroy(CUgreenCtx context)
@@ -184,19 +256,6 @@ CUresult cuGreenCtxDestroy(CUgreenCtx context)
     HOOK_ENTER(cuGreenCtxDestroy, (context));
     bool known = leave(context, &entry);
     CUresult rc = real.cuGreenCtxDestroy(context);
-    if (known)
-        left(&entry, rc == CUDA_SUCCESS);
-    return rc;
-}
-
-static CUresult destroy(CUresult (*original)(CUcontext context), CUcontext context)
-{
-    const uint64_t owner = (uint64_t)(uintptr_t)context;
-    struct track_entry entry;
-    bool known = leave(context, &entry);
-    memory_owner_ends(owner);
-    CUresult rc = original(context);
-    memory_owner_ended(owner, rc == CUDA_SUCCESS);
     if (known)
         left(&entry, rc == CUDA_SUCCESS);
     return rc;
@@ -214,17 +273,30 @@ CUresult cuCtxDestroy_v2(CUcontext context)
     return destroy(real.cuCtxDestroy_v2, context);
 }
 
+static CUresult release(CUresult (*original)(CUdevice device), CUdevice device);
+
+/* Under the device's lock. Only the first holder brings the context to life. */
 static CUresult retain(CUcontext *context, CUdevice device)
 {
-    CUresult rc = enter("cuDevicePrimaryCtxRetain", device);
+    static const char call[] = "cuDevicePrimaryCtxRetain";
+    struct overhead_birth birth;
+    CUcontext made = NULL;
+    CUresult rc = enter(call, device, !primary[device].holders, &birth);
     if (rc != CUDA_SUCCESS)
         return rc;
-    rc = entered(real.cuDevicePrimaryCtxRetain(context, device), device, NULL);
-    if (rc == CUDA_SUCCESS) {
-        primary[device].context = (uint64_t)(uintptr_t)*context;
-        primary[device].holders++;
+    rc = real.cuDevicePrimaryCtxRetain(&made, device);
+    entered(rc, device, NULL, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    primary[device].context = (uint64_t)(uintptr_t)made;
+    primary[device].holders++;
+    if (!overhead_context_made(&birth) && real.cuDevicePrimaryCtxRelease_v2) {
+        hook_say_over_cap(call, device, 0);
+        if (release(real.cuDevicePrimaryCtxRelease_v2, device) == CUDA_SUCCESS)
+            return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return rc;
+    *context = made;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
@@ -247,16 +319,16 @@ static bool is_inactive(CUdevice device)
 }
 
 /* The primary context of a device goes, and with it what is in it and in the device's pools. */
-static void device_ends(CUdevice device, uint64_t context)
+static void device_ends(CUdevice device, uint64_t context, uint32_t end)
 {
-    memory_owner_ends(context);
-    pool_memory_ends(device);
+    memory_owner_ends(context, end);
+    pool_memory_ends(device, end);
 }
 
-static void device_ended(CUdevice device, uint64_t context, bool gone)
+static void device_ended(CUdevice device, uint64_t context, uint32_t end, bool gone)
 {
-    memory_owner_ended(context, gone);
-    pool_memory_ended(device, gone);
+    memory_owner_ended(context, end, gone);
+    pool_memory_ended(device, end, gone);
 }
 
 static CUresult release(CUresult (*original)(CUdevice device), CUdevice device)
@@ -266,14 +338,16 @@ static CUresult release(CUresult (*original)(CUdevice device), CUdevice device)
     owner_lock_take(&primary[device].lock);
     const bool last = primary[device].holders <= 1;
     const uint64_t owner = primary[device].context;
+    const uint32_t end = memory_end();
     if (last)
-        device_ends(device, owner);
+        device_ends(device, owner, end);
     CUresult rc = original(device);
     if (last)
-        device_ended(device, owner, rc == CUDA_SUCCESS && is_inactive(device));
+        device_ended(device, owner, end, rc == CUDA_SUCCESS && is_inactive(device));
     if (rc == CUDA_SUCCESS && primary[device].holders > 0) {
         primary[device].holders--;
         unclaim(device, 1);
+        overhead_context_ended(device, !primary[device].holders);
     }
     owner_lock_drop(&primary[device].lock);
     return rc;
@@ -297,13 +371,15 @@ static CUresult reset(CUresult (*original)(CUdevice device), CUdevice device)
         return original(device);
     owner_lock_take(&primary[device].lock);
     const uint64_t owner = primary[device].context;
-    device_ends(device, owner);
+    const uint32_t end = memory_end();
+    device_ends(device, owner, end);
     CUresult rc = original(device);
-    device_ended(device, owner, rc == CUDA_SUCCESS);
+    device_ended(device, owner, end, rc == CUDA_SUCCESS);
     if (rc == CUDA_SUCCESS) {
         /* runtimes retain anew after a reset and never release what was before it */
         unclaim(device, primary[device].holders);
-        primary[device].holders = 0;
+        for (; primary[device].holders > 0; primary[device].holders--)
+            overhead_context_ended(device, primary[device].holders == 1);
         pool_refresh(device);
     }
     owner_lock_drop(&primary[device].lock);

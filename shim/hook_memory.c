@@ -49,30 +49,34 @@ void memory_taken(const struct track_entry *entry, bool freed)
         pools_gave((int)(entry->owner - POOL_OWNER));
 }
 
-void memory_owner_ends(uint64_t owner)
+uint32_t memory_end(void)
 {
-    if (owner)
-        track_set_aside(&memory, owner);
+    static uint32_t last;
+    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
-static bool restore(struct track_entry *entry, void *context)
+void memory_owner_ends(uint64_t owner, uint32_t end)
+{
+    if (owner)
+        track_set_aside(&memory, owner, end);
+}
+
+static bool restore(const struct track_entry *entry)
 {
     (void)entry;
-    (void)context;
     return true;
 }
 
-static bool end(struct track_entry *entry, void *context)
+static bool give_back(const struct track_entry *entry)
 {
-    (void)context;
     memory_taken(entry, true);
     return false;
 }
 
-void memory_owner_ended(uint64_t owner, bool gone)
+void memory_owner_ended(uint64_t owner, uint32_t end, bool gone)
 {
     if (owner)
-        track_settle(&memory, owner, gone ? end : restore, NULL);
+        track_settle(&memory, owner, end, gone ? give_back : restore);
 }
 
 void memory_forget(void) { track_forget(&memory); }
@@ -132,11 +136,12 @@ static CUresult settle_pitch(struct charge *charge, uint64_t address, uint64_t p
     const uint64_t actual = account_granule(rows_of(pitch, height));
     if (charge->device != NO_DEVICE && actual > charge->bytes &&
         !account_charge(charge->device, actual - charge->bytes)) {
-        real.cuMemFree_v2(address);
-        return fail(charge, CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    if (charge->device != NO_DEVICE && actual < charge->bytes)
+        if (real.cuMemFree_v2(address) == CUDA_SUCCESS)
+            return fail(charge, CUDA_ERROR_OUT_OF_MEMORY);
+        account_correct(charge->device, charge->bytes, actual); /* it is there */
+    } else if (charge->device != NO_DEVICE && actual < charge->bytes) {
         account_refund(charge->device, charge->bytes - actual);
+    }
     charge->bytes = actual;
     return memory_keep(charge, CUDA_SUCCESS, address, hook_current_context(), MEMORY_COUNTED);
 }

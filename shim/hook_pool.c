@@ -10,6 +10,8 @@
 #include "track.h"
 #include "view.h"
 
+#include <sched.h>
+
 static const uint64_t CHUNK = (uint64_t)32 << 20; /* a pool grows by it (assumed; see account.h) */
 
 static unsigned char default_known[ACCOUNT_DEVICES_MAX];
@@ -55,10 +57,11 @@ static void sweep(int device, bool trim)
     for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
         CUmemoryPool pool = (CUmemoryPool)(uintptr_t)handle; /* NOLINT(performance-no-int-to-ptr) */
         if (trim && real.cuMemPoolTrimTo) {
-            const uint64_t promised = pools_promised(number);
+            const uint64_t promised = pools_trim_begins(number);
             uint64_t used = 0;
             if (!promised || attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used))
                 real.cuMemPoolTrimTo(pool, used + promised);
+            pools_trim_ended(number);
         }
         publish(number, pool);
         pools_unpin(number);
@@ -75,20 +78,20 @@ bool pool_trim(int device)
     return account_held(device) < before;
 }
 
-void pool_memory_ends(int device)
+void pool_memory_ends(int device, uint32_t end)
 {
     uint64_t handle;
     for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
-        memory_owner_ends((uint64_t)number + POOL_OWNER);
+        memory_owner_ends((uint64_t)number + POOL_OWNER, end);
         pools_unpin(number);
     }
 }
 
-void pool_memory_ended(int device, bool gone)
+void pool_memory_ended(int device, uint32_t end, bool gone)
 {
     uint64_t handle;
     for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
-        memory_owner_ended((uint64_t)number + POOL_OWNER, gone);
+        memory_owner_ended((uint64_t)number + POOL_OWNER, end, gone);
         pools_unpin(number);
     }
 }
@@ -185,28 +188,52 @@ static uint64_t in_chunks(uint64_t bytes)
     return bytes > UINT64_MAX - CHUNK ? bytes : (bytes + CHUNK - 1) / CHUNK * CHUNK;
 }
 
-/* By how much the pool may grow for this request: 0 where its idle reserve serves it, which is then
- * promised to it. */
-static uint64_t growth(int number, CUmemoryPool pool, uint64_t bytes)
+/* Plans a request: `*charge` 0 where it is promised idle reserve, else the bytes to charge for a
+ * growth that has begun. True where that may be too much because of others that are on their way.
+ */
+static bool plan(int number, CUmemoryPool pool, const struct pools_request *planned,
+                 uint64_t *charge)
 {
     enum { TRIES = 4 };
-    for (int i = 0; i < TRIES; i++) {
+    enum pools_promise answer = POOLS_STALE;
+    *charge = 0;
+    for (int i = 0; i < TRIES && answer == POOLS_STALE; i++) {
         const uint64_t glance = pools_glance(number);
         uint64_t used, reserved;
         if (!attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) ||
             !attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved))
             break;
-        const uint64_t idle = used < reserved ? reserved - used : 0;
-        switch (pools_promise(number, glance, idle, bytes)) {
-        case POOLS_PROMISED:
-            return 0;
-        case POOLS_TOO_LITTLE:
-            return in_chunks(bytes);
-        default:
-            break; /* others were faster: look again */
-        }
+        answer = pools_promise(number, glance, used < reserved ? reserved - used : 0, planned);
     }
-    return in_chunks(bytes);
+    if (answer == POOLS_PROMISED)
+        return false;
+    *charge = pools_growth_begins(number, planned);
+    return answer != POOLS_TOO_LITTLE || *charge > planned->chunks;
+}
+
+/* Charges what a request may let its pool grow by. Near the cap it waits a moment for others in the
+ * same pool, which may be all that it does not fit beside. */
+static CUresult charge_growth(const struct request *request, int number, CUmemoryPool pool,
+                              const struct pools_request *planned, struct charge *charge)
+{
+    enum { PATIENCE = 100 };
+    struct capture_pause pause;
+    *charge = (struct charge){pools_device(number), 0};
+    for (int i = 0;; i++) {
+        hook_pause_capture(&pause);
+        const bool contended = plan(number, pool, planned, &charge->bytes);
+        hook_resume_capture(&pause);
+        if (charge->bytes == 0 || (contended && account_charge(charge->device, charge->bytes)))
+            return CUDA_SUCCESS;
+        if (!contended || i == PATIENCE)
+            break;
+        pools_growth_ended(number, 0);
+        sched_yield();
+    }
+    CUresult rc = hook_charge(charge, charge->device, request->call, charge->bytes);
+    if (rc != CUDA_SUCCESS)
+        pools_growth_ended(number, 0);
+    return rc;
 }
 
 static CUresult keep(const struct request *request, int number, int device)
@@ -233,27 +260,26 @@ static CUresult allocate(const struct request *request)
         return refusal == CUDA_SUCCESS ? ask_driver(request) : refusal;
     hook_pause_capture(&pause);
     CUresult rc = find_pool(request, &pool, &number);
-    const uint64_t bytes = account_granule(request->bytes);
-    const uint64_t precharge = number != POOLS_NONE ? growth(number, pool, bytes) : 0;
     hook_resume_capture(&pause);
     if (rc != CUDA_SUCCESS)
         return rc;
     if (number == POOLS_NONE)
         return ask_driver(request);
-    charge = (struct charge){pools_device(number), 0};
-    if (precharge)
-        rc = hook_charge(&charge, charge.device, request->call, precharge);
+    const uint64_t bytes = account_granule(request->bytes);
+    const struct pools_request planned = {bytes, in_chunks(bytes)};
+    rc = charge_growth(request, number, pool, &planned, &charge);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = ask_driver(request);
     hook_pause_capture(&pause);
     publish(number, pool);
-    if (precharge)
+    if (charge.bytes == 0)
+        pools_promise_kept(number, &planned);
+    else if (pools_growth_ended(number, charge.bytes))
         hook_refund(&charge);
-    else
-        pools_promise_kept(number, bytes);
-    if (rc == CUDA_SUCCESS && account_held(charge.device) > account_cap(charge.device)) {
-        free_again(request); /* the reserve grew by more than was foreseen */
+    /* The reserve grew by more than was foreseen. What cannot be freed is the caller's. */
+    if (rc == CUDA_SUCCESS && account_held(charge.device) > account_cap(charge.device) &&
+        free_again(request) == CUDA_SUCCESS) {
         pool_trim(charge.device);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }

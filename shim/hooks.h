@@ -12,15 +12,16 @@
  * needs (posture.h) have one in common; WHEN_ACTIVE is set in every policy that restricts this
  * process. */
 enum hook_when {
-    WHEN_ACTIVE = 1 << 0,     /* any rule at all */
-    WHEN_VIEW = 1 << 1,       /* `devices` names GPUs */
-    WHEN_MEMORY = 1 << 2,     /* a memory cap */
-    WHEN_MANAGED = 1 << 3,    /* managed = deny */
-    WHEN_PEER = 1 << 4,       /* peer_access = deny */
-    WHEN_CONTEXTS = 1 << 5,   /* devices_per_process = N */
-    WHEN_IPC = 1 << 6,        /* ipc = deny */
-    WHEN_NVML_VIEW = 1 << 7,  /* `devices` names GPUs, and nvml = follow */
-    WHEN_NVML_MEMORY = 1 << 8 /* a memory cap, and nvml = follow */
+    WHEN_ACTIVE = 1 << 0,      /* any rule at all */
+    WHEN_VIEW = 1 << 1,        /* `devices` names GPUs */
+    WHEN_MEMORY = 1 << 2,      /* a memory cap */
+    WHEN_MANAGED = 1 << 3,     /* managed = deny */
+    WHEN_PEER = 1 << 4,        /* peer_access = deny */
+    WHEN_CONTEXTS = 1 << 5,    /* devices_per_process = N */
+    WHEN_IPC = 1 << 6,         /* ipc = deny */
+    WHEN_NVML_VIEW = 1 << 7,   /* `devices` names GPUs, and nvml = follow */
+    WHEN_NVML_MEMORY = 1 << 8, /* a memory cap, and nvml = follow */
+    WHEN_OVERHEAD = 1 << 10    /* a memory cap, and overhead = measured */
 };
 
 /* The exported functions. Protected: exported under this name, and never replaced within us. */

@@ -39,6 +39,23 @@ typedef struct nvmlMemory_v2_st {
     unsigned long long used;
 } nvmlMemory_v2_t;
 
+/* A process on a device. The first layout is that of nvmlDeviceGetComputeRunningProcesses without a
+ * suffix; bytes, or NVML_VALUE_NOT_AVAILABLE. */
+typedef struct nvmlProcessInfo_v1_st {
+    unsigned int pid;
+    unsigned long long usedGpuMemory;
+} nvmlProcessInfo_v1_t;
+
+typedef struct nvmlProcessInfo_st { /* of _v2 and _v3 */
+    unsigned int pid;
+    unsigned long long usedGpuMemory;
+    unsigned int gpuInstanceId;
+    unsigned int computeInstanceId;
+} nvmlProcessInfo_t;
+typedef nvmlProcessInfo_t nvmlProcessInfo_v2_t;
+
+#define NVML_VALUE_NOT_AVAILABLE (~0ULL)
+
 typedef struct nvmlUUID_st nvmlUUID_t; /* of nvmlDeviceGetHandleByUUIDV; only passed on */
 typedef unsigned int nvmlGpuTopologyLevel_t;
 

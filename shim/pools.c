@@ -10,13 +10,15 @@ enum state { FREE, ALIVE, CLOSING, DESTROYED };
 
 static struct pool {
     uint64_t handle;
-    uint64_t reserved; /* bytes, as charged */
-    uint64_t ticket;   /* of that reading */
-    uint64_t live;     /* allocations */
-    uint64_t promised; /* bytes of the reserve, to requests on their way */
-    uint64_t served;   /* requests that a promise was made to, and that are over */
+    uint64_t reserved;             /* bytes, as charged */
+    uint64_t ticket;               /* of that reading */
+    uint64_t live;                 /* allocations */
+    struct pools_request promised; /* to requests on their way */
+    uint64_t cover;   /* charged for growths that are over, until the promises are kept */
+    uint64_t changes; /* requests and trims that are over: older idle figures are stale */
     uint16_t device;
     uint16_t pins;
+    uint16_t trims, growths; /* on their way */
     enum state state;
 } pools[POOLS_MAX];
 static int used; /* no pool has this number or a higher one */
@@ -123,39 +125,80 @@ static void end_if_over(struct pool *pool)
 uint64_t pools_glance(int pool)
 {
     short_lock_take(&lock);
-    uint64_t served = pools[pool].served;
+    uint64_t changes = pools[pool].changes;
     short_lock_drop(&lock);
-    return served;
+    return changes;
 }
 
-enum pools_promise pools_promise(int pool, uint64_t glance, uint64_t idle_bytes, uint64_t bytes)
+enum pools_promise pools_promise(int pool, uint64_t glance, uint64_t idle_bytes,
+                                 const struct pools_request *request)
 {
     enum pools_promise answer = POOLS_TOO_LITTLE;
     short_lock_take(&lock);
-    const uint64_t promised = pools[pool].promised;
-    if (pools[pool].served != glance) {
+    struct pools_request *promised = &pools[pool].promised;
+    if (pools[pool].changes != glance) {
         answer = POOLS_STALE;
-    } else if (promised <= idle_bytes && bytes <= idle_bytes - promised) {
-        pools[pool].promised += bytes;
+    } else if (pools[pool].trims > 0 || pools[pool].growths > 0) {
+        answer = POOLS_BUSY;
+    } else if (promised->bytes <= idle_bytes && request->bytes <= idle_bytes - promised->bytes) {
+        promised->bytes += request->bytes;
+        promised->chunks += request->chunks;
         answer = POOLS_PROMISED;
     }
     short_lock_drop(&lock);
     return answer;
 }
 
-uint64_t pools_promised(int pool)
+void pools_promise_kept(int pool, const struct pools_request *request)
 {
     short_lock_take(&lock);
-    uint64_t promised = pools[pool].promised;
+    struct pool *of = &pools[pool];
+    of->promised.bytes -= request->bytes;
+    of->promised.chunks -= request->chunks;
+    of->changes++;
+    if (of->promised.bytes == 0) {
+        account_refund(of->device, of->cover);
+        of->cover = 0;
+    }
+    short_lock_drop(&lock);
+}
+
+uint64_t pools_growth_begins(int pool, const struct pools_request *request)
+{
+    short_lock_take(&lock);
+    pools[pool].growths++;
+    const uint64_t promised = pools[pool].promised.chunks;
+    short_lock_drop(&lock);
+    return promised > request->chunks ? promised : request->chunks;
+}
+
+bool pools_growth_ended(int pool, uint64_t charged)
+{
+    short_lock_take(&lock);
+    struct pool *of = &pools[pool];
+    of->growths--;
+    of->changes++;
+    const bool over = of->promised.bytes == 0;
+    if (!over)
+        of->cover += charged;
+    short_lock_drop(&lock);
+    return over;
+}
+
+uint64_t pools_trim_begins(int pool)
+{
+    short_lock_take(&lock);
+    pools[pool].trims++;
+    uint64_t promised = pools[pool].promised.bytes;
     short_lock_drop(&lock);
     return promised;
 }
 
-void pools_promise_kept(int pool, uint64_t bytes)
+void pools_trim_ended(int pool)
 {
     short_lock_take(&lock);
-    pools[pool].promised -= bytes;
-    pools[pool].served++;
+    pools[pool].trims--;
+    pools[pool].changes++;
     short_lock_drop(&lock);
 }
 

@@ -31,17 +31,30 @@ void pools_unpin(int pool);
 uint64_t pools_ticket(void);
 void pools_publish(int pool, uint64_t ticket, uint64_t reserved_bytes);
 
-/* Part of a pool's idle reserve is promised to a request that fits into it, so that no two count on
- * the same bytes. `glance` is what pools_glance() gave before the idle bytes were asked for: where
- * another request has been served since, the figure is stale, and the answer is POOLS_STALE. */
-enum pools_promise { POOLS_PROMISED, POOLS_TOO_LITTLE, POOLS_STALE };
+/* A request is either promised a part of the pool's idle reserve, or lets the pool grow, by at most
+ * `chunks` bytes. One that may let it grow can be served from the idle reserve after all, and then
+ * one with a promise lets it grow in its place. So no promise is made while a growth is on its way
+ * (POOLS_BUSY), and a growth is charged for the promises before it too, until they are kept.
+ * `glance` is what pools_glance() gave before the idle bytes were asked for: where a request or a
+ * trim has ended since, the figure is stale, and the answer is POOLS_STALE. */
+enum pools_promise { POOLS_PROMISED, POOLS_TOO_LITTLE, POOLS_BUSY, POOLS_STALE };
+struct pools_request {
+    uint64_t bytes, chunks;
+};
 uint64_t pools_glance(int pool);
-enum pools_promise pools_promise(int pool, uint64_t glance, uint64_t idle_bytes, uint64_t bytes);
-/* What is promised now; a trim must leave it. */
-uint64_t pools_promised(int pool);
+enum pools_promise pools_promise(int pool, uint64_t glance, uint64_t idle_bytes,
+                                 const struct pools_request *request);
 /* After the request has been served or has failed. */
-void pools_promise_kept(int pool, uint64_t bytes);
+void pools_promise_kept(int pool, const struct pools_request *request);
+/* The bytes to be charged for a growth. After the request: true if the caller is to give them back,
+ * false if that happens later. `charged` 0: they could not be charged. */
+uint64_t pools_growth_begins(int pool, const struct pools_request *request);
+bool pools_growth_ended(int pool, uint64_t charged);
 
+/* Between these two no promise is made (the answer is POOLS_TOO_LITTLE), so that a trim can leave
+ * what was promised before: the bytes that the first returns. */
+uint64_t pools_trim_begins(int pool);
+void pools_trim_ended(int pool);
 /* One allocation of a pool more, or less. The last of a destroyed pool gives its charge back. */
 void pools_took(int pool);
 void pools_gave(int pool);

@@ -142,6 +142,8 @@ static unsigned int needs_of(const struct posture_decision *decided)
         needs |= needs & WHEN_VIEW ? WHEN_NVML_VIEW : 0;
         needs |= needs & WHEN_MEMORY ? WHEN_NVML_MEMORY : 0;
     }
+    if (needs & WHEN_MEMORY && policy_overhead(layers, count).kind == POLICY_SIZE_MEASURED)
+        needs |= WHEN_OVERHEAD;
     if (policy_devices_per_process(layers, count, &layer) != 0)
         needs |= WHEN_CONTEXTS;
     if (policy_managed(layers, count, &layer).value == POLICY_DENY)

@@ -158,25 +158,40 @@ static void walk(struct track_table *table,
     }
 }
 
+struct setting_aside {
+    uint64_t owner;
+    uint32_t tag;
+};
+
 static void set_aside(struct track_bucket *bucket, int i, uint64_t word, void *context)
 {
-    const uint64_t owner = *(const uint64_t *)context;
-    if (word & ASIDE || __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED) != owner)
+    const struct setting_aside *wanted = context;
+    struct value *value = &bucket->values[i];
+    if (word & ASIDE || __atomic_load_n(&value->owner, __ATOMIC_RELAXED) != wanted->owner)
         return;
-    if (!__atomic_compare_exchange_n(&bucket->keys[i], &word, word | ASIDE, false, __ATOMIC_ACQUIRE,
+    /* BUSY until the tag is there, since another's settling may pass by. */
+    uint64_t found = word;
+    if (!__atomic_compare_exchange_n(&bucket->keys[i], &found, BUSY, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
     /* Now ours to read. It may be another entry of the same address that came in between. */
-    if (__atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED) != owner)
-        __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&value->owner, __ATOMIC_RELAXED) == wanted->owner) {
+        __atomic_store_n(&value->count, wanted->tag, __ATOMIC_RELAXED);
+        word |= ASIDE;
+    }
+    __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
 }
 
-void track_set_aside(struct track_table *table, uint64_t owner) { walk(table, set_aside, &owner); }
+void track_set_aside(struct track_table *table, uint64_t owner, uint32_t tag)
+{
+    struct setting_aside wanted = {owner, tag};
+    walk(table, set_aside, &wanted);
+}
 
 struct settling {
     uint64_t owner;
-    bool (*visit)(struct track_entry *entry, void *context);
-    void *context;
+    uint32_t tag;
+    bool (*visit)(const struct track_entry *entry);
 };
 
 static void settle(struct track_bucket *bucket, int i, uint64_t word, void *context)
@@ -184,28 +199,27 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
     const struct settling *settling = context;
     struct track_entry entry;
     if (!(word & ASIDE) ||
-        __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED) != settling->owner)
+        __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED) != settling->owner ||
+        __atomic_load_n(&bucket->values[i].count, __ATOMIC_RELAXED) != settling->tag)
         return;
-    uint64_t found = word; /* of two that settle one owner, each entry is had by one */
+    uint64_t found = word;
     if (!__atomic_compare_exchange_n(&bucket->keys[i], &found, BUSY, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
     read_value(bucket, i, word, &entry);
-    if (entry.owner != settling->owner) {
+    if (entry.owner != settling->owner || entry.count != settling->tag) {
         __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
         return;
     }
-    bool keep = settling->visit(&entry, settling->context);
-    __atomic_store_n(&bucket->values[i].kind, entry.kind, __ATOMIC_RELAXED);
-    __atomic_store_n(&bucket->values[i].owner, entry.owner, __ATOMIC_RELAXED);
-    __atomic_store_n(&bucket->values[i].bytes, entry.bytes, __ATOMIC_RELAXED);
+    bool keep = settling->visit(&entry);
+    __atomic_store_n(&bucket->values[i].count, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&bucket->keys[i], keep ? word & ~ASIDE : FREE, __ATOMIC_RELEASE);
 }
 
-void track_settle(struct track_table *table, uint64_t owner,
-                  bool (*visit)(struct track_entry *entry, void *context), void *context)
+void track_settle(struct track_table *table, uint64_t owner, uint32_t tag,
+                  bool (*visit)(const struct track_entry *entry))
 {
-    struct settling settling = {owner, visit, context};
+    struct settling settling = {owner, tag, visit};
     walk(table, settle, &settling);
 }
 

@@ -39,12 +39,14 @@ bool track_put(struct track_table *table, const struct track_entry *entry);
 bool track_take(struct track_table *table, uint64_t key, struct track_entry *entry);
 
 /* Sets the entries of an owner aside: they are no longer found by track_take, so that their
- * addresses may be handed out again. track_settle() then visits each that was set aside: what the
- * visitor returns false for is dropped, the rest (changed as the visitor left it) is back in place.
- * Linear in the size of the table: for the end of a context or a device. */
-void track_set_aside(struct track_table *table, uint64_t owner);
-void track_settle(struct track_table *table, uint64_t owner,
-                  bool (*visit)(struct track_entry *entry, void *context), void *context);
+ * addresses may be handed out again. track_settle() then visits each that was set aside with this
+ * tag: what the visitor returns false for is dropped, the rest is back in place. The owner's name
+ * may be another's by then, who sets entries aside too: the tag tells them apart. It lies in
+ * `count`, which is 0 afterwards. Linear in the size of the table: for the end of a context or a
+ * device. */
+void track_set_aside(struct track_table *table, uint64_t owner, uint32_t tag);
+void track_settle(struct track_table *table, uint64_t owner, uint32_t tag,
+                  bool (*visit)(const struct track_entry *entry));
 
 /* Empties the table; no other thread may use it. */
 void track_forget(struct track_table *table);

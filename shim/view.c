@@ -306,6 +306,8 @@ int view_ordinal_of(const char *uuid)
     return UNKNOWN;
 }
 
+const char *view_uuid(int ordinal) { return devices[ordinal].uuid; }
+
 int view_count(void) { return once_is_done(&once) ? device_count : 0; }
 
 void view_add_device(struct text_line *line, int ordinal)

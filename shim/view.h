@@ -26,6 +26,10 @@ bool view_ready(CUresult *refusal);
 /* The ordinal of the visible GPU with this UUID ("GPU-..."), or -1. */
 int view_ordinal_of(const char *uuid);
 
+/* The UUID of a visible GPU ("GPU-..."); `ordinal` is in [0, view_count()). Lives as long as the
+ * process. */
+const char *view_uuid(int ordinal);
+
 /* Number of visible GPUs; 0 before view_init() has succeeded. */
 int view_count(void);
 

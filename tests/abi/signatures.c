@@ -15,6 +15,9 @@ typedef int nvmlUUID_t;
 #if CUDA_VERSION < 12000
 typedef int CUdriverProcAddressQueryResult;
 #endif
+#if CUDA_VERSION < 12000
+typedef int CUlibrary, CUlibraryOption;
+#endif
 #if CUDA_VERSION < 12010
 typedef int CUmulticastObjectProp;
 #endif

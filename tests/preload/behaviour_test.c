@@ -2,6 +2,7 @@
  * (probe.c), with the right standard output and standard error worked out by hand. "live" lines are
  * the referee's.
  *
+ * Contexts take nothing here, unless a row says so: what they take is overhead_test.c's.
  * The machine: GPU 0 and 2 of 24 GiB, GPU 1 and 3 of 80 GiB and faster; CUDA's own order is 1, 3,
  * 0, 2.
  */
@@ -66,6 +67,7 @@ static void child(const struct run *run, const char *shim)
     unsetenv("GPUSHIM_POLICY");
     unsetenv("GPUSHIM_CONF");
     setenv("LD_LIBRARY_PATH", SIM, 1);
+    setenv("SIMCUDA_CONTEXT", "0", 1);
     preload(shim);
     putenv(state_variable);
     for (int i = 0; i < VARIABLES_MAX && run->environment[i]; i++)
@@ -340,7 +342,7 @@ static void test_devices_per_process(void **state)
 {
     (void)state;
     static const struct run rows[] = {
-        {{"GPUSHIM_POLICY=devices=3,1;devices_per_process=1"},
+        {{"GPUSHIM_POLICY=devices=3,1;devices_per_process=1", "SIMCUDA_CONTEXT=300MiB"},
          "init retain=1 retain=0 device=0 overhead=3 overhead=1 retain=1 leave=1 retain=0 leave=1 "
          "retain=0",
          "init: 0\nretain: 0\nretain: 800\ndevice: 800\noverhead 3: 0\noverhead 1: "

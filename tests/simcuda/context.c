@@ -73,6 +73,7 @@ CUresult context_start(CUcontext context, struct device *device, unsigned int fl
     CUresult result = context_take_overhead(context, settings_context_bytes());
     if (result != CUDA_SUCCESS)
         return result;
+    state_enter_context(device->gpu->index);
     context->alive = 1;
     context->flags = flags;
     context->id = ++last_id;
@@ -95,6 +96,7 @@ void context_end(CUcontext context)
     modules_empty(context);
     memory_empty(context);
     context_give_overhead(context, context->overhead_bytes);
+    state_leave_context(device->gpu->index);
     context->alive = 0;
     if (device_live_contexts(device) == 0) {
         graph_memory_empty(device);

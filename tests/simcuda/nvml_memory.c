@@ -1,6 +1,7 @@
 /* nvml_memory.c -- memory of cards and the processes that use it, as all processes' simulated
  * drivers say. */
 #include "nvml_api.h"
+#include "settings.h"
 #include "state.h"
 
 enum { MEMORY_2_VERSION = sizeof(struct nvml_memory_2) | 2 << 24, MOST_PROCESSES = 1024 };
@@ -49,7 +50,7 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, const void *o
     if (!gpu || !count || (*count && !out))
         return NVML_ERROR_INVALID_ARGUMENT;
     unsigned int room = *count;
-    *count = state_processes(gpu->index, found, MOST_PROCESSES);
+    *count = settings_hide_processes() ? 0 : state_processes(gpu->index, found, MOST_PROCESSES);
     return *count > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 

@@ -13,7 +13,7 @@ static const char default_gpus[] = "24GiB@geforce,80GiB@tesla,24GiB@geforce,80Gi
 
 static struct {
     char *gpus, *fail, *missing, *state;
-    int driver;
+    int driver, hide_processes;
     uint64_t context_bytes, module_bytes;
 } settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -83,6 +83,10 @@ static void read_environment(void)
     settings.fail = text_of("SIMCUDA_FAIL", "");
     settings.missing = text_of("SIMCUDA_MISSING", "");
     settings.state = text_of("SIMCUDA_STATE", state);
+    const char *processes = getenv("SIMCUDA_PROCESSES");
+    if (processes && strcmp(processes, "hidden") != 0)
+        settings_die("SIMCUDA_PROCESSES", processes);
+    settings.hide_processes = processes != NULL;
     settings.context_bytes = size_of("SIMCUDA_CONTEXT", 300 * MIB);
     settings.module_bytes = size_of("SIMCUDA_MODULE", 0);
     settings.driver = (int)size_of("SIMCUDA_DRIVER", 0);
@@ -105,6 +109,12 @@ uint64_t settings_context_bytes(void)
 {
     pthread_once(&once, read_environment);
     return settings.context_bytes;
+}
+
+int settings_hide_processes(void)
+{
+    pthread_once(&once, read_environment);
+    return settings.hide_processes;
 }
 
 uint64_t settings_module_bytes(void)

@@ -19,13 +19,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SLOTS = 1024, LAYOUT = 0x53494d32 };
+enum { SLOTS = 1024, LAYOUT = 0x53494d33 };
 
 struct slot {
     atomic_int pid; /* 0: free */
     int unused;
     _Atomic uint64_t started;
     _Atomic uint64_t bytes[USE_KINDS][MACHINE_MAX_GPUS];
+    atomic_uint contexts[MACHINE_MAX_GPUS];
 };
 
 struct state_file {
@@ -126,6 +127,8 @@ static void empty_slot(struct slot *slot)
     for (int use = 0; use < USE_KINDS; use++)
         for (int gpu = 0; gpu < MACHINE_MAX_GPUS; gpu++)
             atomic_store(&slot->bytes[use][gpu], 0);
+    for (int gpu = 0; gpu < MACHINE_MAX_GPUS; gpu++)
+        atomic_store(&slot->contexts[gpu], 0);
 }
 
 int state_join(void)
@@ -194,6 +197,10 @@ void state_give(int gpu, uint64_t bytes, enum state_use use)
     atomic_fetch_sub(&mine->bytes[use][gpu], bytes);
 }
 
+void state_enter_context(int gpu) { atomic_fetch_add(&mine->contexts[gpu], 1); }
+
+void state_leave_context(int gpu) { atomic_fetch_sub(&mine->contexts[gpu], 1); }
+
 uint64_t state_bytes(int gpu, int pid, enum state_use use)
 {
     if (!machine_gpu(gpu) || open_state() != 0)
@@ -219,7 +226,7 @@ unsigned int state_processes(int gpu, struct state_process out[], unsigned int m
         struct slot *slot = &state->slots[i];
         int pid = atomic_load(&slot->pid);
         uint64_t bytes = pid ? sum(gpu, pid, 0, USE_KINDS, 1) : 0;
-        if (bytes == 0)
+        if (bytes == 0 && !(pid && atomic_load(&slot->contexts[gpu]) && slot_alive(slot)))
             continue;
         if (count < max)
             out[count] = (struct state_process){pid, bytes};

@@ -25,6 +25,10 @@ int state_join(void);
 int state_take(int gpu, uint64_t bytes, enum state_use use);
 void state_give(int gpu, uint64_t bytes, enum state_use use);
 
+/* A process with a context on a card is listed among those that use it, whatever that takes. */
+void state_enter_context(int gpu);
+void state_leave_context(int gpu);
+
 /* Bytes of a card used for one purpose by a process; pid 0: by all. */
 uint64_t state_bytes(int gpu, int pid, enum state_use use);
 uint64_t state_free_bytes(int gpu);

@@ -64,6 +64,31 @@ static void test_managed(void **state)
     }
 }
 
+/* The outermost text that sets it or caps memory decides: a cap counts contexts, unless who set the
+ * cap says otherwise. */
+static void test_overhead(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *texts[POLICY_LAYERS_MAX];
+        int kind;
+    } rows[] = {
+        {{NULL}, POLICY_SIZE_MEASURED},
+        {{"memory=1GiB"}, POLICY_SIZE_MEASURED},
+        {{"overhead=none"}, POLICY_SIZE_NONE},
+        {{"overhead=measured", "overhead=none"}, POLICY_SIZE_MEASURED},
+        {{"overhead=300MiB", "overhead=none"}, POLICY_SIZE_BYTES},
+        {{"", "overhead=300MiB", "overhead=none"}, POLICY_SIZE_BYTES},
+        {{"memory=1GiB", "overhead=none"}, POLICY_SIZE_MEASURED},
+        {{"devices=0", "memory=1GiB;overhead=none"}, POLICY_SIZE_NONE},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        size_t count = read_layers(rows[i].texts, layers);
+        assert_int_equal(policy_overhead(layers, count).kind, rows[i].kind);
+    }
+}
+
 static void test_log(void **state)
 {
     (void)state;
@@ -147,9 +172,9 @@ static void test_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peer_access),  cmocka_unit_test(test_managed),
-        cmocka_unit_test(test_log),          cmocka_unit_test(test_distrust),
-        cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_peer_access), cmocka_unit_test(test_managed),
+        cmocka_unit_test(test_overhead),    cmocka_unit_test(test_log),
+        cmocka_unit_test(test_distrust),    cmocka_unit_test(test_descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

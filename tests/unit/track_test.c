@@ -66,11 +66,19 @@ static void test_a_million(void **state)
     track_forget(&table);
 }
 
-static bool drop_even(struct track_entry *entry, void *count)
+static int visited;
+
+static bool drop_even(const struct track_entry *entry)
 {
-    ++*(int *)count;
-    entry->kind = 1;
+    visited++;
     return (entry->key & 1024) != 0;
+}
+
+static bool drop(const struct track_entry *entry)
+{
+    (void)entry;
+    visited++;
+    return false;
 }
 
 static void test_the_end_of_an_owner(void **state)
@@ -78,23 +86,43 @@ static void test_the_end_of_an_owner(void **state)
     (void)state;
     struct track_table table = {0};
     struct track_entry out;
-    int visited = 0;
     for (uint64_t i = 0; i < 100; i++) {
         struct track_entry in = {.key = i * 512, .bytes = 1, .owner = i < 60 ? 11 : 22, .kind = 2};
         assert_true(track_put(&table, &in));
     }
-    track_set_aside(&table, 11);
+    track_set_aside(&table, 11, 1);
     assert_false(track_take(&table, 0, &out)); /* its address may come again */
     struct track_entry again = {.key = 0, .bytes = 77, .owner = 22, .kind = 2};
     assert_true(track_put(&table, &again));
     assert_true(track_take(&table, 99 * 512, &out)); /* others are untouched */
-    track_settle(&table, 11, drop_even, &visited);
+    visited = 0;
+    track_settle(&table, 11, 1, drop_even);
     assert_int_equal(visited, 60);
     assert_true(track_take(&table, 0, &out));
     assert_int_equal(out.bytes, 77); /* the new one, not the old */
     assert_false(track_take(&table, 512, &out));
     assert_true(track_take(&table, 2 * 512, &out));
-    assert_int_equal(out.kind, 1); /* kept, as the visitor left it */
+    assert_int_equal(out.kind, 2); /* kept */
+    assert_int_equal(out.count, 0);
+    track_forget(&table);
+}
+
+/* A context was destroyed, and another has its handle and is being destroyed before the first end
+ * is settled: what the second holds is still alive. */
+static void test_two_ends_under_one_name(void **state)
+{
+    (void)state;
+    struct track_table table = {0};
+    const struct track_entry first = {.key = 512, .owner = 11}, second = {.key = 1024, .owner = 11};
+    assert_true(track_put(&table, &first));
+    track_set_aside(&table, 11, 1);
+    assert_true(track_put(&table, &second));
+    track_set_aside(&table, 11, 2);
+    visited = 0;
+    track_settle(&table, 11, 1, drop);
+    assert_int_equal(visited, 1);
+    track_settle(&table, 11, 2, drop);
+    assert_int_equal(visited, 2);
     track_forget(&table);
 }
 
@@ -167,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_keys_at_the_edges),
         cmocka_unit_test(test_a_million),
         cmocka_unit_test(test_the_end_of_an_owner),
+        cmocka_unit_test(test_two_ends_under_one_name),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_taken_by_one),
     };
