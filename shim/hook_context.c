@@ -95,7 +95,7 @@ static CUresult enter(const char *call, CUdevice device, bool whole, struct over
     int other;
     const uint32_t devices_max =
         policy_devices_per_process(decided->layers, decided->layer_count, &layer);
-    birth->device = NO_DEVICE;
+    *birth = (struct overhead_birth){.device = NO_DEVICE, .whole = whole};
     if (!view_ready(&refusal) && refusal != CUDA_SUCCESS)
         return refusal;
     if (!is_device(device))
@@ -237,11 +237,13 @@ CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUde
 {
     struct overhead_birth birth;
     HOOK_ENTER(cuGreenCtxCreate, (context, resources, device, flags));
+    if (!context)
+        return real.cuGreenCtxCreate(context, resources, device, flags);
     CUresult rc = enter("cuGreenCtxCreate", device, false, &birth);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuGreenCtxCreate(context, resources, device, flags);
-    entered(rc, device, rc == CUDA_SUCCESS && context ? *context : NULL, &birth);
+    entered(rc, device, rc == CUDA_SUCCESS ? *context : NULL, &birth);
     if (rc == CUDA_SUCCESS && !overhead_context_made(&birth)) {
         hook_say_over_cap("cuGreenCtxCreate", device, 0);
         if (cuGreenCtxDestroy(*context) == CUDA_SUCCESS)
