@@ -10,6 +10,8 @@ static void in_child(void)
     memory_forget();
     pool_forget();
     vmm_forget();
+    array_forget();
+    sparse_forget();
     context_forget();
     overhead_forget();
     module_forget();

@@ -13,6 +13,8 @@ void fork_watch(void);
 void memory_forget(void);
 void pool_forget(void);
 void vmm_forget(void);
+void array_forget(void);
+void sparse_forget(void);
 void context_forget(void);
 void overhead_forget(void);
 void module_forget(void);

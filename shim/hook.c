@@ -111,13 +111,29 @@ static bool says_no_context(CUresult rc)
            rc == CUDA_ERROR_DEINITIALIZED;
 }
 
+static CUresult current_device(CUdevice *device)
+{
+    *device = NO_DEVICE;
+    CUresult rc = real.cuCtxGetDevice ? real.cuCtxGetDevice(device) : CUDA_ERROR_NOT_SUPPORTED;
+    if (rc != CUDA_SUCCESS)
+        *device = NO_DEVICE;
+    return says_no_context(rc) ? CUDA_SUCCESS : rc;
+}
+
 CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes)
 {
-    CUdevice device = NO_DEVICE;
-    CUresult rc = real.cuCtxGetDevice ? real.cuCtxGetDevice(&device) : CUDA_ERROR_NOT_SUPPORTED;
-    if (rc != CUDA_SUCCESS && !says_no_context(rc))
-        return rc;
-    return hook_charge(charge, rc == CUDA_SUCCESS ? device : NO_DEVICE, call, bytes);
+    CUdevice device;
+    CUresult rc = current_device(&device);
+    return rc == CUDA_SUCCESS ? hook_charge(charge, device, call, bytes) : rc;
+}
+
+CUresult hook_capped_device(CUdevice *device)
+{
+    CUresult rc = current_device(device);
+    if (rc == CUDA_SUCCESS && *device != NO_DEVICE && view_ready(&rc) &&
+        !account_is_capped(*device))
+        *device = NO_DEVICE;
+    return rc;
 }
 
 void hook_refund(const struct charge *charge) { account_refund(charge->device, charge->bytes); }

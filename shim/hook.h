@@ -64,6 +64,10 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
 CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes);
 void hook_refund(const struct charge *charge);
 
+/* Likewise before a size is known that costs something to find out: `*device` is the current
+ * context's where memory on it is capped, else NO_DEVICE. */
+CUresult hook_capped_device(CUdevice *device);
+
 /* Ordinal of the current context's device, or NO_DEVICE. */
 int hook_current_device(void);
 /* Handle of the current context as a number; 0 without one. */
@@ -109,6 +113,24 @@ void memory_taken(const struct track_entry *entry, bool freed);
 uint32_t memory_end(void);
 void memory_owner_ends(uint64_t owner, uint32_t end);
 void memory_owner_ended(uint64_t owner, uint32_t end, bool gone);
+
+/* The same for the arrays of a context (hook_array.c), and for those among them that take no memory
+ * themselves, by handle, with what is mapped into them (hook_sparse.c). */
+void array_owner_ends(uint64_t owner, uint32_t end);
+void array_owner_ended(uint64_t owner, uint32_t end, bool gone);
+void sparse_owner_ends(uint64_t owner, uint32_t end);
+void sparse_owner_ended(uint64_t owner, uint32_t end, bool gone);
+/* False where it cannot be remembered. `tiles`: their extent; NULL where the array is mapped as a
+ * whole. */
+bool sparse_keep(uint64_t array, uint64_t owner, const CUDA_ARRAY_SPARSE_PROPERTIES *tiles);
+/* The two halves of its destruction; the first says whether it is one of them. */
+bool sparse_take(uint64_t array, struct track_entry *entry);
+void sparse_taken(const struct track_entry *entry, bool gone);
+
+/* Physical memory (hook_vmm.c) as what is mapped otherwise than by cuMemMap holds it: one mapping
+ * more (false: not a handle that is counted), and one less. */
+bool vmm_hold(CUmemGenericAllocationHandle handle);
+void vmm_drop(CUmemGenericAllocationHandle handle);
 
 /* A pool's number as an owner: no handle of a context is so small. */
 enum { POOL_OWNER = 1 };

@@ -143,15 +143,28 @@ static void left(const struct track_entry *entry, bool gone)
     }
 }
 
+/* What is in a context goes with it. */
+static void contents_end(uint64_t context, uint32_t end)
+{
+    memory_owner_ends(context, end);
+    array_owner_ends(context, end);
+}
+
+static void contents_ended(uint64_t context, uint32_t end, bool gone)
+{
+    memory_owner_ended(context, end, gone);
+    array_owner_ended(context, end, gone);
+}
+
 static CUresult destroy(CUresult (*original)(CUcontext context), CUcontext context)
 {
     const uint64_t owner = (uint64_t)(uintptr_t)context;
     struct track_entry entry;
     bool known = leave(context, &entry);
     const uint32_t end = memory_end();
-    memory_owner_ends(owner, end);
+    contents_end(owner, end);
     CUresult rc = original(context);
-    memory_owner_ended(owner, end, rc == CUDA_SUCCESS);
+    contents_ended(owner, end, rc == CUDA_SUCCESS);
     if (known)
         left(&entry, rc == CUDA_SUCCESS);
     return rc;
@@ -323,13 +336,13 @@ static bool is_inactive(CUdevice device)
 /* The primary context of a device goes, and with it what is in it and in the device's pools. */
 static void device_ends(CUdevice device, uint64_t context, uint32_t end)
 {
-    memory_owner_ends(context, end);
+    contents_end(context, end);
     pool_memory_ends(device, end);
 }
 
 static void device_ended(CUdevice device, uint64_t context, uint32_t end, bool gone)
 {
-    memory_owner_ended(context, end, gone);
+    contents_ended(context, end, gone);
     pool_memory_ended(device, end, gone);
 }
 

@@ -60,6 +60,22 @@ static void adjust_back(const struct track_entry *gone_entry, bool gone, uint64_
     short_lock_drop(&lock);
 }
 
+bool vmm_hold(CUmemGenericAllocationHandle handle)
+{
+    struct track_entry entry;
+    bool known;
+    adjust(handle, 0, 1, &entry, &known);
+    return known;
+}
+
+void vmm_drop(CUmemGenericAllocationHandle handle)
+{
+    struct track_entry entry;
+    bool known;
+    if (adjust(handle, 0, -1, &entry, &known))
+        account_refund(entry.device, entry.bytes);
+}
+
 void vmm_forget(void)
 {
     track_forget(&handles);
