@@ -22,6 +22,7 @@
 #define CAP (256 * MIB)
 
 enum { THREADS = 4, DEVICES = 2, HELD_MAX = 64, ROUNDS = 10, SPACE = 64 * 1024 * 1024 };
+enum { TILE = 128, TILE_POOL = 1 };               /* of 4 bytes a texel */
 static const int gpu_of_device[DEVICES] = {3, 1}; /* the policy's order */
 
 static void *driver;
@@ -52,6 +53,12 @@ DECLARE(cuMemAddressFree, CUdeviceptr, size_t);
 DECLARE(cuMemMap, CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
 DECLARE(cuMemUnmap, CUdeviceptr, size_t);
 DECLARE(cuMemGetInfo_v2, size_t *, size_t *);
+DECLARE(cuArrayCreate_v2, CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
+DECLARE(cuArray3DCreate_v2, CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *);
+DECLARE(cuArrayDestroy, CUarray);
+DECLARE(cuMipmappedArrayCreate, CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned int);
+DECLARE(cuMipmappedArrayDestroy, CUmipmappedArray);
+DECLARE(cuMemMapArrayAsync, CUarrayMapInfo *, unsigned int, CUstream);
 static uint64_t (*live_bytes)(int gpu, int pid);
 static uint64_t (*context_bytes)(int gpu, int pid);
 
@@ -68,6 +75,9 @@ static void resolve(void)
     RESOLVE(cuDeviceGetDefaultMemPool), RESOLVE(cuMemCreate), RESOLVE(cuMemRelease);
     RESOLVE(cuMemRetainAllocationHandle), RESOLVE(cuMemAddressReserve), RESOLVE(cuMemAddressFree);
     RESOLVE(cuMemMap), RESOLVE(cuMemUnmap), RESOLVE(cuMemGetInfo_v2);
+    RESOLVE(cuArrayCreate_v2), RESOLVE(cuArray3DCreate_v2), RESOLVE(cuArrayDestroy);
+    RESOLVE(cuMipmappedArrayCreate), RESOLVE(cuMipmappedArrayDestroy);
+    RESOLVE(cuMemMapArrayAsync);
     found = dlsym(driver, "simcuda_live_bytes");
     memcpy(&live_bytes, &found, sizeof found);
     found = dlsym(driver, "simcuda_context_bytes");
@@ -75,20 +85,25 @@ static void resolve(void)
 }
 
 /* What a thread holds. */
-enum kind { NOTHING, LINEAR, STREAM_ORDERED, HANDLE };
+enum kind { NOTHING, LINEAR, STREAM_ORDERED, HANDLE, ARRAY, MIPMAP };
 struct held {
     enum kind kind;
+    int device;          /* of its context; of a HANDLE, its own */
     CUdeviceptr address; /* of a mapping, for a HANDLE that is mapped */
     size_t bytes;
     CUmemGenericAllocationHandle handle;
     int references;
     bool mapped;
+    bool tiled;  /* into the tile of its number of the thread's sparse array */
     bool pooled; /* from the thread's own pool */
+    CUarray array;
+    CUmipmappedArray mipmap;
 };
 struct thread {
     uint64_t random;
     int number;
     CUcontext contexts[DEVICES];
+    CUarray sparse[DEVICES];
     int device;
     CUmemoryPool pool;
     struct held held[HELD_MAX];
@@ -137,13 +152,33 @@ static void note(struct thread *thread, struct held *held, CUresult rc, enum kin
     }
 }
 
+static const CUarray_format formats[] = {CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_HALF,
+                                         CU_AD_FORMAT_FLOAT};
+
+static CUresult make_array(struct thread *thread, CUarray *array)
+{
+    const CUDA_ARRAY_DESCRIPTOR shape = {1 + roll(thread, 3000), roll(thread, 2000),
+                                         formats[roll(thread, 3)], 1U << roll(thread, 3)};
+    return cuArrayCreate_v2(array, &shape);
+}
+
+static CUresult make_mipmap(struct thread *thread, CUmipmappedArray *mipmap)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {
+        1 + roll(thread, 300), 1 + roll(thread, 300),
+        1 + roll(thread, 40),  formats[roll(thread, 3)],
+        1U << roll(thread, 3), roll(thread, 2) ? CUDA_ARRAY3D_LAYERED : 0};
+    return cuMipmappedArrayCreate(mipmap, &shape, roll(thread, 9));
+}
+
 static void take(struct thread *thread, struct held *held)
 {
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                .allocFlags = {.usage = TILE_POOL}};
     size_t pitch;
-    *held = (struct held){.bytes = some_bytes(thread)};
-    switch (roll(thread, 6)) {
+    *held = (struct held){.bytes = some_bytes(thread), .device = thread->device};
+    switch (roll(thread, 8)) {
     case 0:
         note(thread, held, cuMemAlloc_v2(&held->address, held->bytes), LINEAR);
         break;
@@ -165,12 +200,39 @@ static void take(struct thread *thread, struct held *held)
         note(thread, held, cuMemAllocFromPoolAsync(&held->address, held->bytes, thread->pool, NULL),
              STREAM_ORDERED);
         break;
+    case 5:
+        note(thread, held, make_array(thread, &held->array), ARRAY);
+        break;
+    case 6:
+        note(thread, held, make_mipmap(thread, &held->mipmap), MIPMAP);
+        break;
     default:
-        prop.location.id = (int)roll(thread, DEVICES);
+        held->device = prop.location.id = (int)roll(thread, DEVICES);
         held->bytes = (1 + roll(thread, 8)) * 2 * MIB;
         held->references = 1;
         note(thread, held, cuMemCreate(&held->handle, held->bytes, &prop, 0), HANDLE);
     }
+}
+
+/* Into a tile of the thread's sparse array, or out of it. */
+static void turn_tile(struct thread *thread, struct held *held)
+{
+    const unsigned int number = (unsigned int)(held - thread->held);
+    CUarrayMapInfo info = {.resource.array = thread->sparse[held->device],
+                           .subresource.sparseLevel = {.offsetX = number * TILE,
+                                                       .extentWidth = TILE,
+                                                       .extentHeight = TILE,
+                                                       .extentDepth = 1},
+                           .memOperationType = held->tiled ? CU_MEM_OPERATION_TYPE_UNMAP
+                                                           : CU_MEM_OPERATION_TYPE_MAP,
+                           .memHandle.memHandle = held->tiled ? 0 : held->handle,
+                           .deviceBitMask = 1U << held->device};
+    if ((!held->tiled && held->references == 0) || !thread->contexts[held->device])
+        return;
+    cuCtxSetCurrent(thread->contexts[held->device]);
+    if (cuMemMapArrayAsync(&info, 1, NULL) == CUDA_SUCCESS)
+        held->tiled = !held->tiled;
+    cuCtxSetCurrent(thread->contexts[thread->device]);
 }
 
 /* One thing done to a handle: map, unmap, retain, release, in whatever order comes. */
@@ -178,7 +240,7 @@ static void turn(struct thread *thread, struct held *held)
 {
     const CUdeviceptr at = thread->space;
     CUmemGenericAllocationHandle again;
-    switch (roll(thread, 4)) {
+    switch (roll(thread, 5)) {
     case 0:
         for (int i = 0; i < HELD_MAX; i++) {
             if (thread->held[i].mapped)
@@ -196,11 +258,14 @@ static void turn(struct thread *thread, struct held *held)
             cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)at) == CUDA_SUCCESS)
             held->references++;
         break;
+    case 3:
+        turn_tile(thread, held);
+        break;
     default:
         if (held->references > 0 && cuMemRelease(held->handle) == CUDA_SUCCESS)
             held->references--;
     }
-    if (held->references == 0 && !held->mapped)
+    if (held->references == 0 && !held->mapped && !held->tiled)
         held->kind = NOTHING;
 }
 
@@ -237,6 +302,17 @@ static void give(struct thread *thread, struct held *held)
     case HANDLE:
         turn(thread, held);
         break;
+    case ARRAY:
+        while (again(thread, &tries, "cuArrayDestroy", cuArrayDestroy(held->array)))
+            continue;
+        held->kind = NOTHING;
+        break;
+    case MIPMAP:
+        while (
+            again(thread, &tries, "cuMipmappedArrayDestroy", cuMipmappedArrayDestroy(held->mipmap)))
+            continue;
+        held->kind = NOTHING;
+        break;
     default:
         break;
     }
@@ -259,21 +335,42 @@ static void new_pool(struct thread *thread)
         continue;
 }
 
+/* A context of the thread's, with a sparse array of as many tiles as the thread can hold. False
+ * where there is no room for one under the cap. */
+static bool new_context(struct thread *thread, int device)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {HELD_MAX * TILE,    TILE, 0,
+                                           CU_AD_FORMAT_FLOAT, 1,    CUDA_ARRAY3D_SPARSE};
+    int tries = 0;
+    if (cuCtxCreate_v2(&thread->contexts[device], 0, device) != CUDA_SUCCESS)
+        return false;
+    while (again(thread, &tries, "cuArray3DCreate",
+                 cuArray3DCreate_v2(&thread->sparse[device], &shape)))
+        continue;
+    return true;
+}
+
 /* Goes to a device: with a new context, if the old one was destroyed; elsewhere, if there is no
- * room for one under the cap. */
+ * room for one. */
 static void go_to(struct thread *thread, int device)
 {
-    CUcontext *context = &thread->contexts[device];
-    if (!*context && cuCtxCreate_v2(context, 0, device) != CUDA_SUCCESS)
+    if (!thread->contexts[device] && !new_context(thread, device))
         device = DEVICES - 1 - device;
     thread->device = device;
     cuCtxSetCurrent(thread->contexts[device]);
 }
 
+/* What goes with the thread's context on a device. */
+static bool goes_with(const struct held *held, int device)
+{
+    return held->device == device &&
+           (held->kind == LINEAR || held->kind == ARRAY || held->kind == MIPMAP ||
+            (held->kind == HANDLE && held->references == 0 && !held->mapped));
+}
+
 /* Destroys a context with all that is in it, or a pool with live memory from it. */
 static void upheaval(struct thread *thread)
 {
-    CUcontext *context = &thread->contexts[thread->device];
     int tries = 0;
     if (roll(thread, 2) || !thread->contexts[DEVICES - 1 - thread->device]) {
         while (again(thread, &tries, "cuMemPoolDestroy", cuMemPoolDestroy(thread->pool)))
@@ -285,12 +382,14 @@ static void upheaval(struct thread *thread)
          i++) { /* stream-ordered memory belongs to pools and would be left behind */
         while (thread->held[i].kind == STREAM_ORDERED)
             give(thread, &thread->held[i]);
-        if (thread->held[i].kind == LINEAR && thread->held[i].references == thread->device)
-            thread->held[i].kind = NOTHING; /* goes with the context */
+        if (goes_with(&thread->held[i], thread->device))
+            thread->held[i].kind = NOTHING;
+        if (thread->held[i].device == thread->device)
+            thread->held[i].tiled = false;
     }
-    while (again(thread, &tries, "cuCtxDestroy", cuCtxDestroy_v2(*context)))
+    while (again(thread, &tries, "cuCtxDestroy", cuCtxDestroy_v2(thread->contexts[thread->device])))
         continue;
-    *context = NULL;
+    thread->contexts[thread->device] = NULL;
     go_to(thread, thread->device);
 }
 
@@ -340,8 +439,6 @@ static void step(struct thread *thread)
         go_to(thread, (int)roll(thread, DEVICES));
     } else if (held->kind == NOTHING) {
         take(thread, held);
-        if (held->kind == LINEAR)
-            held->references = thread->device; /* which context it is in */
     } else {
         give(thread, held);
     }
