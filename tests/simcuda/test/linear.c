@@ -1,4 +1,4 @@
-/* linear.c -- linear memory and arrays: rounding, capacity, what an address is, copies. */
+/* linear.c -- linear memory: rounding, capacity, what an address is, copies. */
 #include "client.h"
 
 #include <string.h>
@@ -174,32 +174,6 @@ static void test_copies(void **state)
     ok(cuda.cuMemFree_v2(two));
 }
 
-static void test_arrays(void **state)
-{
-    const struct array_3d description = {100, 20, 0, 0x20, 4, 0}; /* 4 floats */
-    struct array_3d deferred = description;
-    struct array_requirements requirements;
-    CUarray array;
-    CUmipmappedArray mipmap;
-
-    (void)state;
-    ok(cuda.cuArray3DCreate_v2(&array, &description));
-    assert_int_equal(client_live(), 20 * 2048); /* rows of 1600 bytes */
-    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuArrayGetMemoryRequirements(&requirements, array, 0));
-    ok(cuda.cuArrayDestroy(array));
-    fails(CUDA_ERROR_INVALID_HANDLE, cuda.cuArrayDestroy(array));
-    deferred.flags = ARRAY_DEFERRED_MAPPING;
-    ok(cuda.cuArray3DCreate_v2(&array, &deferred));
-    assert_int_equal(client_live(), 0);
-    ok(cuda.cuArrayGetMemoryRequirements(&requirements, array, 0));
-    assert_int_equal(requirements.size, 20 * 2048);
-    ok(cuda.cuArrayDestroy(array));
-    ok(cuda.cuMipmappedArrayCreate(&mipmap, &description, 3));
-    assert_int_equal(client_live(), 20 * 2048 + 10 * 1024 + 5 * 512);
-    ok(cuda.cuMipmappedArrayDestroy(mipmap));
-    assert_int_equal(client_live(), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,7 +185,6 @@ int main(void)
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_pointer_attributes),
         cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_arrays),
     };
 
     return cmocka_run_group_tests(tests, client_start, NULL);
