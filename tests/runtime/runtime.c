@@ -199,6 +199,20 @@ static void gives_back_what_was_taken(void **state)
     assert_works(cudaFree(linear));
     assert_int_equal(live_bytes(gpu), before);
 
+    struct cudaChannelFormatDesc texel =
+        cudaCreateChannelDesc(32, 32, 32, 32, cudaChannelFormatKindFloat);
+    const struct cudaExtent block = {64, 64, 16}, square = {256, 256, 0};
+    cudaArray_t flat = NULL, deep = NULL;
+    cudaMipmappedArray_t mipmapped = NULL;
+    assert_works(cudaMallocArray(&flat, &texel, 256, 256, 0));
+    assert_true(live_bytes(gpu) >= before + MIB);
+    assert_works(cudaMalloc3DArray(&deep, &texel, block, 0));
+    assert_works(cudaMallocMipmappedArray(&mipmapped, &texel, square, 4, 0));
+    assert_works(cudaFreeMipmappedArray(mipmapped));
+    assert_works(cudaFreeArray(deep));
+    assert_works(cudaFreeArray(flat));
+    assert_int_equal(live_bytes(gpu), before);
+
     assert_works(cudaMallocAsync(&ordered, 3 * MIB, NULL));
     assert_true(live_bytes(gpu) >= before + 3 * MIB);
     assert_works(cudaFreeAsync(ordered, NULL));
@@ -290,13 +304,43 @@ static void is_held_exactly_at_the_cap(void **state)
     }
 }
 
+/* 16 bytes a texel: 2048 x 2048 is the whole cap. */
+static void is_held_to_the_cap_with_arrays(void **state)
+{
+    (void)state;
+    fresh();
+    struct cudaChannelFormatDesc texel =
+        cudaCreateChannelDesc(32, 32, 32, 32, cudaChannelFormatKindFloat);
+    const struct cudaExtent over = {2048, 1024, 3}, square = {2048, 2048, 0};
+    cudaArray_t array = NULL, more = NULL;
+    cudaMipmappedArray_t mipmapped = NULL;
+    assert_works(cudaFree(NULL));
+    uint64_t before = live_bytes(granted[0]);
+    assert_cuda(cudaMallocArray(&array, &texel, 2048, 2049, 0), cudaErrorMemoryAllocation);
+    assert_cuda(cudaMalloc3DArray(&array, &texel, over, 0), cudaErrorMemoryAllocation);
+    assert_cuda(cudaMalloc3DArray(&array, &texel, over, cudaArrayLayered),
+                cudaErrorMemoryAllocation);
+    assert_cuda(cudaMallocMipmappedArray(&mipmapped, &texel, square, 2, 0),
+                cudaErrorMemoryAllocation);
+    assert_int_equal(live_bytes(granted[0]), before);
+    assert_works(cudaMallocArray(&array, &texel, 2048, 2048, 0));
+    assert_int_equal(live_bytes(granted[0]), before + CAP);
+    assert_cuda(cudaMallocArray(&more, &texel, 1, 1, 0), cudaErrorMemoryAllocation);
+    assert_works(cudaFreeArray(array));
+    cudaGetLastError();
+}
+
 static void is_refunded_by_a_reset(void **state)
 {
     (void)state;
     fresh();
     for (int round = 0; round < 3; round++) {
+        struct cudaChannelFormatDesc texel =
+            cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
         void *memory = NULL;
-        assert_works(cudaMalloc(&memory, CAP));
+        cudaArray_t array = NULL;
+        assert_works(cudaMalloc(&memory, CAP / 2));
+        assert_works(cudaMallocArray(&array, &texel, 4096, 2048, 0)); /* the other half */
         assert_works(cudaDeviceReset());
     }
     assert_said(0, "");
@@ -365,6 +409,7 @@ int main(int argc, char **argv)
         quiet(is_refused_beyond_the_cap_and_goes_on),
         quiet(is_held_exactly_at_the_cap),
         {"gives_back_what_was_taken", gives_back_what_was_taken, start_capture, end_capture, &yes},
+        quiet(is_held_to_the_cap_with_arrays),
         quiet(is_refunded_by_a_reset),
         quiet(is_told_why_an_ordinal_is_not_there),
         quiet(leaves_the_error_to_be_read),
