@@ -69,7 +69,7 @@ static int start(void **state)
     FIND(cuModuleGetGlobal_v2), FIND(cuLibraryLoadData), FIND(cuLibraryGetModule);
     FIND(cuLibraryUnload), FIND(cuGetExportTable);
     find((void *)&context_bytes, "simcuda_context_bytes");
-    return cuInit(0);
+    return cuInit(0) != CUDA_SUCCESS;
 }
 
 /* In MiB; the figures of these tests are whole ones. */
