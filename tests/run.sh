@@ -19,6 +19,7 @@ need cc=gcc,libc6-dev gcc=gcc cmake=cmake make=make "<stdio.h>=libc6-dev" "<cmoc
 # What cannot be fetched is skipped, or fails, by name in ctest's own summary.
 tests/fetch-runtimes.sh || true
 tests/smi/fetch.sh || true
+tests/doors/fetch.sh || true
 
 jobs=${GPUSHIM_JOBS:-$(nproc 2>/dev/null || echo 2)}
 log=$(mktemp)
