@@ -4,4 +4,4 @@ set -eu
 names=$(mktemp)
 trap 'rm -f "$names"' EXIT
 "$(dirname -- "$0")/names.sh" "$2" >"$names"
-"$1" - <"$names"
+"$1" "$2" <"$names"

@@ -3,7 +3,8 @@
  * unhooked.def with the reason why not; never both.
  *
  *   list_test              the lists by themselves, and what the simulated driver exports
- *   list_test FILE|-       besides, every name in the file, one a line, is in functions.def
+ *   list_test WHERE        besides, every name on standard input, one a line, is in functions.def;
+ *                          WHERE says whose names they are
  *
  * Knows: the lists. Must not know: what any function does beyond its class.
  */
@@ -182,19 +183,17 @@ static void check_simulated(void)
             is_known(exports[i].symbol, "tests/simcuda/api.def");
 }
 
-static void check_names(const char *path)
+static void check_names(const char *where)
 {
     char name[256];
     int count = 0;
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    while (file && fgets(name, sizeof name, file)) {
+    for (; fgets(name, sizeof name, stdin); count++) {
         name[strcspn(name, "\n")] = '\0';
-        is_known(name, path);
-        count++;
+        is_known(name, where);
     }
     printf("%d names\n", count);
     if (count < 100) /* of a driver or a header whatever its release */
-        fail("%s holds hardly any names", path);
+        fail("%s has hardly any names", where);
 }
 
 int main(int argc, char **argv)
