@@ -52,6 +52,25 @@ static void *map_anonymous(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+static int is_low(const void *memory) { return (uintptr_t)memory <= UINT32_MAX; }
+
+void *backing_take_low(size_t bytes)
+{
+    const uintptr_t first = (uintptr_t)1 << 28, end = (uintptr_t)1 << 31, step = (uintptr_t)1 << 21;
+
+    for (uintptr_t at = first; at + bytes <= end; at += step) {
+        void *hint = (void *)at;
+        void *memory =
+            mmap(hint, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (memory == hint)
+            return memory;
+        if (memory != MAP_FAILED) /* a kernel that takes it for a mere hint */
+            munmap(memory, bytes);
+    }
+    return NULL;
+}
+
 /* Chunks are aligned to their size, so that a piece's chunk follows from its address. */
 static char *new_chunk(void)
 {
@@ -108,7 +127,7 @@ static struct shared **find_shared(const char *memory)
 
 void backing_give(void *memory, size_t bytes)
 {
-    if (bytes < LARGE_FROM) {
+    if (bytes < LARGE_FROM && !is_low(memory)) {
         push(&stacks[class_of(bytes)], memory);
         return;
     }
@@ -153,7 +172,7 @@ int backing_share(void *memory, size_t bytes, struct backing_share *share)
     struct shared *shared = *find_shared(memory);
     char *base = memory;
 
-    if (bytes < LARGE_FROM) {
+    if (bytes < LARGE_FROM && !is_low(memory)) {
         base -= (uintptr_t)memory % CHUNK;
         bytes = CHUNK;
     }

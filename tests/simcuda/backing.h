@@ -10,6 +10,9 @@
 
 /* Memory aligned to at least 512 B, to a page from half a page on; NULL where there is none. */
 void *backing_take(size_t bytes);
+/* The same below 2 GiB, of pages of its own: for the calls of CUDA 3.1, whose addresses have 32
+ * bits. */
+void *backing_take_low(size_t bytes);
 /* bytes as asked for */
 void backing_give(void *memory, size_t bytes);
 

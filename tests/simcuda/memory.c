@@ -27,8 +27,8 @@ void memory_refund(struct device *device, size_t bytes)
     state_give(device->gpu->index, bytes, USE_ALLOCATION);
 }
 
-CUresult memory_allocate(CUcontext context, enum range_kind kind, size_t bytes, unsigned int flags,
-                         CUdeviceptr *address)
+static CUresult allocate(CUcontext context, enum range_kind kind, size_t bytes, unsigned int flags,
+                         void *(*take)(size_t bytes), CUdeviceptr *address)
 {
     size_t charged = granule_of(bytes);
 
@@ -37,7 +37,7 @@ CUresult memory_allocate(CUcontext context, enum range_kind kind, size_t bytes, 
     CUresult result = memory_charge(context->device, charged);
     if (result != CUDA_SUCCESS)
         return result;
-    void *memory = backing_take(charged);
+    void *memory = take(charged);
     if (!memory) {
         memory_refund(context->device, charged);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -52,6 +52,12 @@ CUresult memory_allocate(CUcontext context, enum range_kind kind, size_t bytes, 
                              .flags = flags},
               &context->memory);
     return CUDA_SUCCESS;
+}
+
+CUresult memory_allocate(CUcontext context, enum range_kind kind, size_t bytes, unsigned int flags,
+                         CUdeviceptr *address)
+{
+    return allocate(context, kind, bytes, flags, backing_take, address);
 }
 
 void memory_release(struct range *range)
@@ -139,6 +145,66 @@ CUresult sim_cuMemFree_v2(CUdeviceptr address)
     memory_release(range);
     return CUDA_SUCCESS;
 }
+
+/* The entries of CUDA 3.1 and before: sizes and addresses of 32 bits. Figures that don't fit are
+ * the greatest that do (assumed). */
+static unsigned int in_32_bits(size_t bytes)
+{
+    return bytes < UINT32_MAX ? (unsigned int)bytes : UINT32_MAX;
+}
+
+CUresult sim_cuMemGetInfo(unsigned int *available, unsigned int *total)
+{
+    size_t all[2];
+    CUresult result = sim_cuMemGetInfo_v2(&all[0], &all[1]);
+
+    if (available)
+        *available = in_32_bits(all[0]);
+    if (total)
+        *total = in_32_bits(all[1]);
+    return result;
+}
+
+CUresult sim_cuDeviceTotalMem(unsigned int *bytes, CUdevice ordinal)
+{
+    size_t all;
+    CUresult result = sim_cuDeviceTotalMem_v2(bytes ? &all : NULL, ordinal);
+
+    if (result == CUDA_SUCCESS)
+        *bytes = in_32_bits(all);
+    return result;
+}
+
+static CUresult allocate_low(CUdeviceptr_v1 *address, size_t bytes)
+{
+    CUdeviceptr low;
+    CUresult result = allocate(context_current(), RANGE_DEVICE, bytes, 0, backing_take_low, &low);
+
+    if (result == CUDA_SUCCESS)
+        *address = (CUdeviceptr_v1)low;
+    return result;
+}
+
+CUresult sim_cuMemAlloc(CUdeviceptr_v1 *address, unsigned int bytes)
+{
+    return address && bytes ? allocate_low(address, bytes) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width,
+                             unsigned int height, unsigned int element_bytes)
+{
+    const size_t row = granule_up(width, GRANULE_PITCH);
+
+    if (!address || !pitch || width == 0 || height == 0 ||
+        (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = allocate_low(address, row * height);
+    if (result == CUDA_SUCCESS)
+        *pitch = (unsigned int)row;
+    return result;
+}
+
+CUresult sim_cuMemFree(CUdeviceptr_v1 address) { return sim_cuMemFree_v2(address); }
 
 CUresult sim_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {

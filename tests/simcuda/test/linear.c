@@ -42,13 +42,35 @@ static void test_arguments(void **state)
     fails(CUDA_ERROR_OUT_OF_MEMORY, cuda.cuMemAllocPitch_v2(&address, &pitch, SIZE_MAX / 2, 4, 4));
     fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemAllocPitch_v2(&address, &pitch, 1, 1, 3));
     fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemAllocManaged(&address, 1, 0));
-    fails(CUDA_ERROR_NOT_SUPPORTED, cuda.cuMemAlloc()); /* the 32-bit one */
     ok(cuda.cuMemFree_v2(0));
     fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFree_v2(4096));
     ok(cuda.cuMemAlloc_v2(&address, 4096));
     fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFree_v2(address + 512));
     ok(cuda.cuMemFree_v2(address));
     fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFree_v2(address));
+}
+
+/* The entries of CUDA 3.1: the same memory, addressed by 32 bits. */
+static void test_32_bits(void **state)
+{
+    CUdeviceptr_v1 small, pitched;
+    unsigned int pitch, available, total;
+
+    (void)state;
+    ok(cuda.cuMemAlloc(&small, 1000));
+    ok(cuda.cuMemAllocPitch(&pitched, &pitch, 1000, 3, 4));
+    assert_int_equal(pitch, 1024);
+    assert_int_equal(client_live(), 1024 + 3 * 1024);
+    memset((void *)(uintptr_t)small, 1, 1000);
+    ok(cuda.cuMemFree_v2(small));
+    ok(cuda.cuMemFree(pitched));
+    assert_int_equal(client_live(), 0);
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFree(pitched));
+    ok(cuda.cuMemGetInfo(&available, &total)); /* of 80 GiB */
+    assert_int_equal(available, UINT32_MAX);
+    assert_int_equal(total, UINT32_MAX);
+    ok(cuda.cuDeviceTotalMem(&total, 0));
+    assert_int_equal(total, UINT32_MAX);
 }
 
 static void test_pitch(void **state)
@@ -177,13 +199,10 @@ static void test_copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_pitch),
-        cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_host_memory),
-        cmocka_unit_test(test_pointer_attributes),
+        cmocka_unit_test(test_rounding),    cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_32_bits),     cmocka_unit_test(test_pitch),
+        cmocka_unit_test(test_capacity),    cmocka_unit_test(test_many),
+        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_pointer_attributes),
         cmocka_unit_test(test_copies),
     };
 
