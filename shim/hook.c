@@ -32,12 +32,28 @@ enum hook_entry hook_enter(unsigned int when)
     return needs & when ? HOOK_ACT : HOOK_FORWARD;
 }
 
-int hook_current_device(void)
+bool hook_says_nothing_there(CUresult rc)
 {
-    CUdevice device;
-    if (!real.cuCtxGetDevice || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
-        return NO_DEVICE;
-    return device;
+    switch ((int)rc) {
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_INVALID_DEVICE:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_INVALID_HANDLE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+CUresult hook_find_device(int *device)
+{
+    CUdevice current = NO_DEVICE;
+    const CUresult rc =
+        real.cuCtxGetDevice ? real.cuCtxGetDevice(&current) : CUDA_ERROR_NOT_SUPPORTED;
+    *device = rc == CUDA_SUCCESS ? current : NO_DEVICE;
+    return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
 }
 
 uint64_t hook_current_context(void)
@@ -86,6 +102,7 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
     CUresult refusal;
     charge->device = NO_DEVICE;
     charge->bytes = bytes;
+    charge->owner = 0;
     if (!view_ready(&refusal))
         return refusal;
     if (device < 0 || device >= view_count() || !account_is_capped(device))
@@ -103,33 +120,27 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
     return CUDA_SUCCESS;
 }
 
-/* No context, or no driver: the allocation is the driver's to refuse. Any other failure is the
- * answer. */
-static bool says_no_context(CUresult rc)
-{
-    return rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_NOT_INITIALIZED ||
-           rc == CUDA_ERROR_DEINITIALIZED;
-}
-
-static CUresult current_device(CUdevice *device)
-{
-    *device = NO_DEVICE;
-    CUresult rc = real.cuCtxGetDevice ? real.cuCtxGetDevice(device) : CUDA_ERROR_NOT_SUPPORTED;
-    if (rc != CUDA_SUCCESS)
-        *device = NO_DEVICE;
-    return says_no_context(rc) ? CUDA_SUCCESS : rc;
-}
-
 CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes)
 {
-    CUdevice device;
-    CUresult rc = current_device(&device);
-    return rc == CUDA_SUCCESS ? hook_charge(charge, device, call, bytes) : rc;
+    CUcontext context;
+    int device;
+    CUresult rc = hook_find_device(&device);
+    if (rc == CUDA_SUCCESS)
+        rc = hook_charge(charge, device, call, bytes);
+    if (rc != CUDA_SUCCESS || charge->device == NO_DEVICE)
+        return rc;
+    /* now, since afterwards it is too late for an error */
+    rc = real.cuCtxGetCurrent ? real.cuCtxGetCurrent(&context) : CUDA_ERROR_NOT_SUPPORTED;
+    if (rc == CUDA_SUCCESS)
+        charge->owner = (uint64_t)(uintptr_t)context;
+    else
+        hook_refund(charge);
+    return rc;
 }
 
 CUresult hook_capped_device(CUdevice *device)
 {
-    CUresult rc = current_device(device);
+    CUresult rc = hook_find_device(device);
     if (rc == CUDA_SUCCESS && *device != NO_DEVICE && view_ready(&rc) &&
         !account_is_capped(*device))
         *device = NO_DEVICE;

@@ -55,6 +55,7 @@ enum { NO_DEVICE = -1 };
 struct charge {
     int device;
     uint64_t bytes;
+    uint64_t owner; /* the current context as a number, of hook_charge_current() */
 };
 
 /* Charges `bytes` on a device, or on the device of the current context. CUDA_SUCCESS: go on, also
@@ -68,8 +69,14 @@ void hook_refund(const struct charge *charge);
  * context's where memory on it is capped, else NO_DEVICE. */
 CUresult hook_capped_device(CUdevice *device);
 
-/* Ordinal of the current context's device, or NO_DEVICE. */
-int hook_current_device(void);
+/* Whether the driver, asked about something, says that there is no such thing (context, device,
+ * stream, mapping): then the call that has to do with it is the driver's to refuse. Any other
+ * failure is the hook's answer: what cannot be asked can be neither counted nor guarded. */
+bool hook_says_nothing_there(CUresult rc);
+
+/* The current context's device; NO_DEVICE where there is none. Otherwise what the hook must answer.
+ */
+CUresult hook_find_device(int *device);
 /* Handle of the current context as a number; 0 without one. */
 uint64_t hook_current_context(void);
 

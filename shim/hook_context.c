@@ -325,12 +325,16 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     return rc;
 }
 
+/* After a release that succeeded: is the primary context gone? The runtime may hold it by a door
+ * that we do not see, so the driver is asked; where it does not say, our own count has to do. */
 static bool is_inactive(CUdevice device)
 {
     unsigned int flags;
     int active = 1;
-    return real.cuDevicePrimaryCtxGetState &&
-           real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active;
+    if (real.cuDevicePrimaryCtxGetState &&
+        real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS)
+        return !active;
+    return primary[device].holders == 1;
 }
 
 /* The primary context of a device goes, and with it what is in it and in the device's pools. */

@@ -91,8 +91,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAlloc_v2(dptr, bytes);
-    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, hook_current_context(),
-                       MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, charge.owner, MEMORY_COUNTED);
 }
 
 CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytes)
@@ -105,8 +104,7 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAlloc(dptr, bytes);
-    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, hook_current_context(),
-                       MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, charge.owner, MEMORY_COUNTED);
 }
 
 static uint64_t rows_of(uint64_t pitch, uint64_t height)
@@ -143,7 +141,7 @@ static CUresult settle_pitch(struct charge *charge, uint64_t address, uint64_t p
         account_refund(charge->device, charge->bytes - actual);
     }
     charge->bytes = actual;
-    return memory_keep(charge, CUDA_SUCCESS, address, hook_current_context(), MEMORY_COUNTED);
+    return memory_keep(charge, CUDA_SUCCESS, address, charge->owner, MEMORY_COUNTED);
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pitch, size_t width, size_t height,
@@ -203,8 +201,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocManaged(dptr, bytes, flags);
-    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, hook_current_context(),
-                       MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, charge.owner, MEMORY_COUNTED);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr)

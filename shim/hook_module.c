@@ -65,9 +65,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int co
     if (!module)
         return real.cuModuleLoadDataEx(module, image, count, options, values);
     overhead_watch(&watch);
-    return finish("cuModuleLoadDataEx",
-                  real.cuModuleLoadDataEx(&loaded, image, count, options, values), &watch, loaded,
-                  module);
+    CUresult rc = real.cuModuleLoadDataEx(&loaded, image, count, options, values);
+    return finish("cuModuleLoadDataEx", rc, &watch, loaded, module);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *binary)
@@ -78,8 +77,8 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *binary)
     if (!module)
         return real.cuModuleLoadFatBinary(module, binary);
     overhead_watch(&watch);
-    return finish("cuModuleLoadFatBinary", real.cuModuleLoadFatBinary(&loaded, binary), &watch,
-                  loaded, module);
+    CUresult rc = real.cuModuleLoadFatBinary(&loaded, binary);
+    return finish("cuModuleLoadFatBinary", rc, &watch, loaded, module);
 }
 
 /* A handle may be given out again. */

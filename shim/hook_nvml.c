@@ -34,18 +34,22 @@ static const struct granted *grant(void)
     return granted_on_machine(&granted, &why) == GRANTED_OK ? granted : NULL;
 }
 
-/* The position of a device in the grant, or OUTSIDE. MIG devices go by their own UUID. */
-static int position_of(const struct granted *granted, nvmlDevice_t device)
+/* The position of a device in the grant, or OUTSIDE. MIG devices go by their own UUID. A failure is
+ * NVML's, and the answer: of a device without a name nothing can be said. */
+static nvmlReturn_t find_position(const struct granted *granted, nvmlDevice_t device, int *position)
 {
     char uuid[sizeof granted->gpus[0].uuid] = "";
-    if (!real_nvml.nvmlDeviceGetUUID ||
-        real_nvml.nvmlDeviceGetUUID(device, uuid, sizeof uuid) != NVML_SUCCESS)
-        return OUTSIDE;
+    *position = OUTSIDE;
+    if (!real_nvml.nvmlDeviceGetUUID)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+    nvmlReturn_t rc = real_nvml.nvmlDeviceGetUUID(device, uuid, sizeof uuid);
+    if (rc != NVML_SUCCESS)
+        return rc;
     for (size_t i = 0; i < granted->count; i++) {
         if (strcmp(granted_uuid(granted, i), uuid) == 0)
-            return (int)i;
+            *position = (int)i;
     }
-    return OUTSIDE;
+    return NVML_SUCCESS;
 }
 
 /* NVML's own answer first: it says whether it is initialised, and whether the arguments make sense.
@@ -103,10 +107,15 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
 static nvmlReturn_t only_granted(nvmlReturn_t rc, nvmlDevice_t *device)
 {
     const struct granted *granted = rc == NVML_SUCCESS ? grant() : NULL;
-    if (!granted || position_of(granted, *device) != OUTSIDE)
+    int position;
+    if (!granted)
         return rc;
-    *device = NULL;
-    return NVML_ERROR_NOT_FOUND;
+    rc = find_position(granted, *device, &position);
+    if (rc == NVML_SUCCESS && position == OUTSIDE)
+        rc = NVML_ERROR_NOT_FOUND;
+    if (rc != NVML_SUCCESS)
+        *device = NULL;
+    return rc;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
@@ -141,12 +150,19 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
+    unsigned int physical;
+    int position = OUTSIDE;
     NVML_ENTER(nvmlDeviceGetIndex, (device, index));
-    nvmlReturn_t rc = real_nvml.nvmlDeviceGetIndex(device, index);
-    const struct granted *granted = rc == NVML_SUCCESS ? grant() : NULL;
-    const int position = granted ? position_of(granted, device) : OUTSIDE;
-    if (position != OUTSIDE)
-        *index = (unsigned int)position;
+    if (!index)
+        return real_nvml.nvmlDeviceGetIndex(device, NULL);
+    nvmlReturn_t rc = real_nvml.nvmlDeviceGetIndex(device, &physical);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    const struct granted *granted = grant();
+    if (granted)
+        rc = find_position(granted, device, &position);
+    if (rc == NVML_SUCCESS)
+        *index = position != OUTSIDE ? (unsigned int)position : physical;
     return rc;
 }
 
@@ -157,7 +173,11 @@ static nvmlReturn_t filter(unsigned int room, unsigned int *count, nvmlDevice_t 
 {
     unsigned int kept = 0;
     for (unsigned int i = 0; i < all_count; i++) {
-        if (position_of(granted, all[i]) == OUTSIDE)
+        int position;
+        nvmlReturn_t rc = find_position(granted, all[i], &position);
+        if (rc != NVML_SUCCESS)
+            return rc;
+        if (position == OUTSIDE)
             continue;
         if (devices && kept < room)
             devices[kept] = all[i];
@@ -167,13 +187,19 @@ static nvmlReturn_t filter(unsigned int room, unsigned int *count, nvmlDevice_t 
     return NVML_SUCCESS;
 }
 
+/* NVML refuses a size without an array. */
+static bool is_array(const unsigned int *count, nvmlDevice_t *devices)
+{
+    return count && (devices || *count == 0);
+}
+
 nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
                                               unsigned int *count, nvmlDevice_t *devices)
 {
     nvmlDevice_t all[POLICY_GPUS_MAX];
     unsigned int all_count = POLICY_GPUS_MAX;
     NVML_ENTER(nvmlDeviceGetTopologyNearestGpus, (device, level, count, devices));
-    const struct granted *granted = count ? grant() : NULL;
+    const struct granted *granted = is_array(count, devices) ? grant() : NULL;
     if (!granted)
         return real_nvml.nvmlDeviceGetTopologyNearestGpus(device, level, count, devices);
     nvmlReturn_t rc = real_nvml.nvmlDeviceGetTopologyNearestGpus(device, level, &all_count, all);
@@ -186,43 +212,48 @@ nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
     nvmlDevice_t all[POLICY_GPUS_MAX];
     unsigned int all_count = POLICY_GPUS_MAX;
     NVML_ENTER(nvmlSystemGetTopologyGpuSet, (cpu, count, devices));
-    const struct granted *granted = count ? grant() : NULL;
+    const struct granted *granted = is_array(count, devices) ? grant() : NULL;
     if (!granted)
         return real_nvml.nvmlSystemGetTopologyGpuSet(cpu, count, devices);
     nvmlReturn_t rc = real_nvml.nvmlSystemGetTopologyGpuSet(cpu, &all_count, all);
     return rc == NVML_SUCCESS ? filter(*count, count, devices, all, all_count, granted) : rc;
 }
 
-/* The figures of a device as this process may use it. False: it has no cap. */
-static bool limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_bytes)
+/* The figures of a device, in bytes, as this process may use it. False in `capped`: as they are. */
+static nvmlReturn_t limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_bytes, bool *capped)
 {
     const struct granted *granted = grant();
-    const int position = granted ? position_of(granted, device) : OUTSIDE;
+    int position = OUTSIDE;
+    nvmlReturn_t rc = granted ? find_position(granted, device, &position) : NVML_SUCCESS;
+    *capped = false;
     if (position == OUTSIDE)
-        return false;
+        return rc;
     size_t layer;
     uint32_t line;
     const uint64_t cap = granted_cap(granted, (size_t)position, *total, &layer, &line);
     const int ordinal = view_ordinal_of(granted_uuid(granted, (size_t)position));
     uint64_t held = 0;
     if (cap == ACCOUNT_NO_CAP)
-        return false;
+        return rc;
     if (ordinal >= 0) {
         pool_refresh(ordinal);
         held = account_held(ordinal);
     }
     account_limit_to(cap, held, free_bytes, total);
-    return true;
+    *capped = true;
+    return rc;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     NVML_ENTER(nvmlDeviceGetMemoryInfo, (device, memory));
+    bool capped;
     nvmlReturn_t rc = real_nvml.nvmlDeviceGetMemoryInfo(device, memory);
     if (rc != NVML_SUCCESS)
         return rc;
     uint64_t total = memory->total, free_bytes = memory->free;
-    if (limit(device, &total, &free_bytes)) {
+    rc = limit(device, &total, &free_bytes, &capped);
+    if (capped) {
         memory->total = total;
         memory->free = free_bytes;
         memory->used = total - free_bytes;
@@ -233,11 +264,13 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     NVML_ENTER(nvmlDeviceGetMemoryInfo_v2, (device, memory));
+    bool capped;
     nvmlReturn_t rc = real_nvml.nvmlDeviceGetMemoryInfo_v2(device, memory);
     if (rc != NVML_SUCCESS)
         return rc;
     uint64_t total = memory->total, free_bytes = memory->free;
-    if (limit(device, &total, &free_bytes)) {
+    rc = limit(device, &total, &free_bytes, &capped);
+    if (capped) {
         memory->total = total;
         memory->free = free_bytes;
         memory->used = total - free_bytes;

@@ -89,21 +89,30 @@ CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
     return rc;
 }
 
-static int device_of_context(CUcontext context)
+/* The device of a context; NO_DEVICE if it is none. */
+static CUresult find_device(CUcontext context, int *device)
 {
     CUcontext popped;
-    if (!context || !real.cuCtxPushCurrent_v2 || real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
-        return NO_DEVICE;
-    int device = hook_current_device();
+    *device = NO_DEVICE;
+    if (!context || !real.cuCtxPushCurrent_v2)
+        return CUDA_SUCCESS;
+    CUresult rc = real.cuCtxPushCurrent_v2(context);
+    if (rc != CUDA_SUCCESS)
+        return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
+    rc = hook_find_device(device);
     real.cuCtxPopCurrent_v2(&popped);
-    return device;
+    return rc;
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
+    int device, other;
     HOOK_ENTER(cuCtxEnablePeerAccess, (peer, flags));
-    const int device = hook_current_device();
-    const int other = device_of_context(peer);
+    CUresult rc = hook_find_device(&device);
+    if (rc == CUDA_SUCCESS)
+        rc = find_device(peer, &other);
+    if (rc != CUDA_SUCCESS)
+        return rc;
     if (device == NO_DEVICE || other == NO_DEVICE || device == other)
         return real.cuCtxEnablePeerAccess(peer, flags); /* the driver's own error */
     return refuse("cuCtxEnablePeerAccess", device, other);
@@ -121,28 +130,35 @@ static int foreign_device(const CUmemAccessDesc *access, size_t count, int home)
 }
 
 /* The device whose memory is mapped at an address; NO_DEVICE for host memory or none. */
-static int device_of_mapping(CUdeviceptr address)
+static CUresult find_home(CUdeviceptr address, int *device)
 {
     CUmemGenericAllocationHandle handle;
     CUmemAllocationProp prop;
-    int device = NO_DEVICE;
     void *pointer =
         (void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr): the driver's type */
+    *device = NO_DEVICE;
     if (!real.cuMemRetainAllocationHandle || !real.cuMemGetAllocationPropertiesFromHandle ||
-        !real.cuMemRelease || real.cuMemRetainAllocationHandle(&handle, pointer) != CUDA_SUCCESS)
-        return NO_DEVICE;
-    if (real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) == CUDA_SUCCESS &&
-        prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-        device = prop.location.id;
-    real.cuMemRelease(handle);
-    return device;
+        !real.cuMemRelease)
+        return CUDA_SUCCESS;
+    CUresult rc = real.cuMemRetainAllocationHandle(&handle, pointer);
+    if (rc != CUDA_SUCCESS)
+        return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
+    rc = real.cuMemGetAllocationPropertiesFromHandle(&prop, handle);
+    if (rc == CUDA_SUCCESS && prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        *device = prop.location.id;
+    if (real.cuMemRelease(handle) != CUDA_SUCCESS)
+        real.cuMemRelease(handle); /* a reference that stays would keep the memory for good */
+    return rc;
 }
 
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
                         size_t count)
 {
+    int home;
     HOOK_ENTER(cuMemSetAccess, (address, bytes, access, count));
-    const int home = device_of_mapping(address);
+    CUresult rc = find_home(address, &home);
+    if (rc != CUDA_SUCCESS)
+        return rc;
     const int foreign = foreign_device(access, count, home);
     if (home != NO_DEVICE && foreign != NO_DEVICE)
         return refuse("cuMemSetAccess", foreign, home);
@@ -157,10 +173,12 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, si
         CUmemLocation location = access[i].location;
         CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         if (location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-            access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || !real.cuMemPoolGetAccess ||
-            real.cuMemPoolGetAccess(&flags, pool, &location) != CUDA_SUCCESS)
+            access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || !real.cuMemPoolGetAccess)
             continue;
-        if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        CUresult rc = real.cuMemPoolGetAccess(&flags, pool, &location);
+        if (rc != CUDA_SUCCESS && !hook_says_nothing_there(rc))
+            return rc;
+        if (rc == CUDA_SUCCESS && flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
             return refuse("cuMemPoolSetAccess", location.id, NO_DEVICE);
     }
     return real.cuMemPoolSetAccess(pool, access, count);

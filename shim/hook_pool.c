@@ -104,18 +104,24 @@ void pool_forget(void)
 }
 
 /* The device that a stream belongs to. */
-static int device_of_stream(CUstream stream)
+static CUresult find_device(CUstream stream, int *device)
 {
     CUcontext context = NULL, popped;
     if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-        !real.cuStreamGetCtx || real.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS ||
-        (uint64_t)(uintptr_t)context == hook_current_context())
-        return hook_current_device();
-    if (!real.cuCtxPushCurrent_v2 || real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
-        return NO_DEVICE;
-    int device = hook_current_device();
+        !real.cuStreamGetCtx || !real.cuCtxPushCurrent_v2)
+        return hook_find_device(device);
+    *device = NO_DEVICE;
+    CUresult rc = real.cuStreamGetCtx(stream, &context);
+    if (rc != CUDA_SUCCESS)
+        return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
+    if ((uint64_t)(uintptr_t)context == hook_current_context())
+        return hook_find_device(device);
+    rc = real.cuCtxPushCurrent_v2(context);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = hook_find_device(device);
     real.cuCtxPopCurrent_v2(&popped);
-    return device;
+    return rc;
 }
 
 /* One request, whatever the entry point: `pool` NULL asks the current pool of the stream's device.
@@ -168,10 +174,10 @@ static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int
             learn_default(i);
         *number = pools_find(number_of(*pool));
     } else {
-        const int device = device_of_stream(request->stream);
-        CUresult rc = CUDA_SUCCESS;
-        if (device == NO_DEVICE || !account_is_capped(device))
-            return CUDA_SUCCESS;
+        int device;
+        CUresult rc = find_device(request->stream, &device);
+        if (rc != CUDA_SUCCESS || device == NO_DEVICE || !account_is_capped(device))
+            return rc;
         if (real.cuDeviceGetMemPool)
             rc = real.cuDeviceGetMemPool(pool, device);
         if (rc != CUDA_SUCCESS)
@@ -218,7 +224,7 @@ static CUresult charge_growth(const struct request *request, int number, CUmemor
 {
     enum { PATIENCE = 100 };
     struct capture_pause pause;
-    *charge = (struct charge){pools_device(number), 0};
+    *charge = (struct charge){.device = pools_device(number)};
     for (int i = 0;; i++) {
         hook_pause_capture(&pause);
         const bool contended = plan(number, pool, planned, &charge->bytes);
@@ -238,7 +244,7 @@ static CUresult charge_growth(const struct request *request, int number, CUmemor
 
 static CUresult keep(const struct request *request, int number, int device)
 {
-    const struct charge nothing = {device, 0}; /* the pool is charged */
+    const struct charge nothing = {.device = device}; /* the pool is charged */
     pools_took(number);
     CUresult rc = memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, (uint64_t)number + POOL_OWNER,
                               MEMORY_POOLED);

@@ -6,10 +6,9 @@
 #include "view.h"
 
 /* The driver's figures in, the process's out. */
-static void limit_current(uint64_t *free, uint64_t *total)
+static void limit_on(int device, uint64_t *free, uint64_t *total)
 {
     CUresult refusal;
-    const int device = hook_current_device();
     if (!view_ready(&refusal) || device == NO_DEVICE || !account_is_capped(device))
         return;
     pool_refresh(device);
@@ -26,11 +25,15 @@ static uint64_t limit_total(uint64_t total, CUdevice device)
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
+    int device;
     HOOK_ENTER(cuMemGetInfo_v2, (free, total));
-    CUresult rc = real.cuMemGetInfo_v2(free, total);
+    CUresult rc = hook_find_device(&device);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemGetInfo_v2(free, total);
     if (rc == CUDA_SUCCESS && free && total) {
         uint64_t free_bytes = *free, total_bytes = *total;
-        limit_current(&free_bytes, &total_bytes);
+        limit_on(device, &free_bytes, &total_bytes);
         *free = free_bytes;
         *total = total_bytes;
     }
@@ -39,11 +42,15 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 
 CUresult cuMemGetInfo(unsigned int *free, unsigned int *total)
 {
+    int device;
     HOOK_ENTER(cuMemGetInfo, (free, total));
-    CUresult rc = real.cuMemGetInfo(free, total);
+    CUresult rc = hook_find_device(&device);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemGetInfo(free, total);
     if (rc == CUDA_SUCCESS && free && total) {
         uint64_t free_bytes = *free, total_bytes = *total;
-        limit_current(&free_bytes, &total_bytes);
+        limit_on(device, &free_bytes, &total_bytes);
         *free = (unsigned int)free_bytes;
         *total = (unsigned int)total_bytes;
     }

@@ -246,8 +246,9 @@ void overhead_watch(struct overhead_watch *watch)
     watch->device = NO_DEVICE;
     if (current_way() != WAY_LISTED)
         return;
-    const int device = hook_current_device();
-    if (device != NO_DEVICE && account_is_capped(device) && ask_free(&watch->free_bytes))
+    int device;
+    if (hook_find_device(&device) == CUDA_SUCCESS && device != NO_DEVICE &&
+        account_is_capped(device) && ask_free(&watch->free_bytes))
         watch->device = device;
 }
 

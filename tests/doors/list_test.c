@@ -68,6 +68,9 @@ static const struct hook {
 #define DRIVER_CALL(symbol, parameters)
 #define NVML_CALL(symbol, parameters)
 #include "hooks.def"
+#undef DRIVER_HOOK
+#undef NVML_HOOK
+#undef RUNTIME_HOOK
 };
 enum { HOOKS = sizeof hooks / sizeof hooks[0] };
 
@@ -165,6 +168,32 @@ static void check_lists(void)
     }
 }
 
+/* Each hook is asked oddly and made to fail (same_test.c, fault_test.c). */
+static void check_calls(void)
+{
+    static const char *const called[] = {
+#define CALL(symbol, odd, before, good, after) #symbol,
+#include "calls.def"
+#undef CALL
+    };
+    static const char *const all_hooks[] = {
+#define DRIVER_HOOK(symbol, base, version, stream, when, parameters, arguments) #symbol,
+#define NVML_HOOK(symbol, when, parameters, arguments) #symbol,
+#define RUNTIME_HOOK(symbol, parameters, arguments) #symbol,
+#include "hooks.def"
+    };
+    for (size_t i = 0; i < sizeof all_hooks / sizeof all_hooks[0]; i++) {
+        bool found = false;
+        for (size_t k = 0; k < sizeof called / sizeof called[0]; k++)
+            found = found || strcmp(called[k], all_hooks[i]) == 0;
+        if (!found)
+            fail(
+                "%s is hooked and has no row in tests/doors/calls.def: add one, with odd arguments "
+                "and good ones",
+                all_hooks[i]);
+    }
+}
+
 static void check_simulated(void)
 {
     static const struct {
@@ -199,6 +228,7 @@ static void check_names(const char *where)
 int main(int argc, char **argv)
 {
     check_lists();
+    check_calls();
     check_simulated();
     if (argc > 1)
         check_names(argv[1]);

@@ -43,7 +43,7 @@ static struct variable *variable(const char *name)
 {
     for (int i = 0; i < VARIABLES; i++) {
         if (!variables[i].name[0])
-            snprintf(variables[i].name, NAME, "%s", name);
+            memcpy(variables[i].name, name, strlen(name) + 1); /* read_name() keeps it short */
         if (strcmp(variables[i].name, name) == 0)
             return &variables[i];
     }
@@ -129,18 +129,24 @@ static const char *read_struct(struct call *call, const char *text, uint64_t *va
     for (text = skip(text); *text != '}'; text = skip(text)) {
         if (count == STRUCT_WORDS)
             die("too large a structure", text);
-        uint64_t address = 0;
-        if (*text == '&') { /* the address of a variable, within a structure */
-            char name[NAME];
-            text = read_name(text + 1, name);
-            address = (uint64_t)(uintptr_t)variable(name)->words;
-            words[count++] = address;
-            continue;
-        }
-        text = read_word(text, &words[count++]);
+        if (*text == '{')
+            text = read_struct(call, text + 1, &words[count++]);
+        else
+            text = read_word(text, &words[count++]);
     }
     *value = pass(call, words, STRUCT_WORDS);
     return text + 1;
+}
+
+static const char *read_string(struct call *call, const char *text, uint64_t *value)
+{
+    const size_t length = strcspn(text, "'");
+    if (call->structs_used == STRUCTS || length >= sizeof call->structs[0])
+        die("too many structures, or too long a string", text);
+    char *string = (char *)call->structs[call->structs_used++];
+    memcpy(string, text, length);
+    *value = (uint64_t)(uintptr_t)string;
+    return text + length + 1;
 }
 
 static const char *read_by_value(struct call *call, const char *text, uint64_t *value)
@@ -173,6 +179,9 @@ static const char *read_argument(struct call *call, const char *text)
         break;
     case '{':
         text = read_struct(call, text + 1, &value);
+        break;
+    case '\'':
+        text = read_string(call, text + 1, &value);
         break;
     case '[':
         text = read_by_value(call, text + 1, &value);
@@ -256,15 +265,27 @@ int script_call(const char *symbol, const char *text, FILE *report)
     return result;
 }
 
-int script_run(const char *script)
+/* Makes the first call; returns what is behind it. */
+static const char *run_first(const char *script, int *result)
 {
     char symbol[NAME];
+    const char *arguments = read_name(script, symbol);
+    *result = script_call(symbol, arguments, NULL);
+    script = arguments + strcspn(arguments, ";");
+    return skip(script + (*script == ';'));
+}
+
+int script_run(const char *script)
+{
     int result = 0;
-    for (script = skip(script); *script && result == 0; script = skip(script)) {
-        const char *arguments = read_name(script, symbol);
-        result = script_call(symbol, arguments, NULL);
-        script = arguments + strcspn(arguments, ";");
-        script += *script == ';';
-    }
+    for (script = skip(script); *script && result == 0;)
+        script = run_first(script, &result);
     return result;
+}
+
+void script_try(const char *script)
+{
+    int result;
+    for (script = skip(script); *script;)
+        script = run_first(script, &result);
 }

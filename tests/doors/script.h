@@ -7,7 +7,8 @@
  *     a                           what variable `a` holds
  *     &a                          where it holds it: 64 bytes
  *     [a]                         these 64 bytes, by value; at most one in a call
- *     {1|0 3 a}                   the address of a structure of these words, with zeros behind
+ *     {1|0 3 a {2}}               the address of a structure of these words, with zeros behind; a
+ * word that is a structure is its address 'text'                      the address of a string
  *
  * A name is found as a program finds it: by dlsym on libcuda.so.1 or libnvidia-ml.so.1, the
  * runtime's by the linker. Each argument is one 64-bit word, as the ABIs of x86-64 and aarch64 pass
@@ -24,6 +25,9 @@
 
 /* Makes the calls one after the other until one fails; the last call's result. */
 int script_run(const char *script);
+
+/* Makes all of them, whatever they answer. */
+void script_try(const char *script);
 
 /* One call, of `symbol` with the arguments in `text`, which ends at the first ';' or its end. With
  * `report`, prints the result and what became of all storage that was passed: `.` for a word as it
