@@ -24,10 +24,13 @@ static const char *const class_names[CLASSES] = {"memory", "cross"};
 struct function {
     const char *symbol;
     bool has[CLASSES];
+    bool takes; /* device memory, by itself */
 };
 static const struct function functions[] = {
 #define FUNCTION(symbol, memory, cross)                                                            \
-    {#symbol, {MEMORY_##memory != MEMORY_NONE, CROSS_##cross != CROSS_NONE}},
+    {#symbol,                                                                                      \
+     {MEMORY_##memory != MEMORY_NONE, CROSS_##cross != CROSS_NONE},                                \
+     MEMORY_##memory == MEMORY_ALLOC},
 #include "functions.def"
 #undef FUNCTION
 };
@@ -194,6 +197,25 @@ static void check_calls(void)
     }
 }
 
+/* What takes memory by itself is tried at the edge of the cap (edge_test.c). */
+static void check_edges(void)
+{
+    static const char *const edges[] = {
+#define EDGE(symbol, bytes, before, take, give) #symbol,
+#include "edge.def"
+#undef EDGE
+    };
+    for (int i = 0; i < FUNCTIONS; i++) {
+        bool found = !functions[i].takes || !(when_of(functions[i].symbol) & WHEN_MEMORY);
+        for (size_t k = 0; !found && k < sizeof edges / sizeof edges[0]; k++)
+            found = strcmp(edges[k], functions[i].symbol) == 0;
+        if (!found)
+            fail("%s takes memory that is counted and has no row in tests/doors/edge.def: add one, "
+                 "with a size and how to give it back",
+                 functions[i].symbol);
+    }
+}
+
 static void check_simulated(void)
 {
     static const struct {
@@ -229,6 +251,7 @@ int main(int argc, char **argv)
 {
     check_lists();
     check_calls();
+    check_edges();
     check_simulated();
     if (argc > 1)
         check_names(argv[1]);

@@ -51,7 +51,7 @@ static struct variable *variable(const char *name)
 }
 
 void script_set(const char *name, uint64_t value) { variable(name)->words[0] = value; }
-uint64_t script_get(const char *name) { return variable(name)->words[0]; }
+uint64_t script_get(const char *name, int word) { return variable(name)->words[word]; }
 
 static const char *skip(const char *text)
 {
@@ -109,6 +109,13 @@ static const char *read_word(const char *text, uint64_t *value)
     text = read_half(text + 1, &high);
     *value = (*value & UINT32_MAX) | high << 32;
     return text;
+}
+
+uint64_t script_word(const char *text)
+{
+    uint64_t value;
+    read_word(text, &value);
+    return value;
 }
 
 static uint64_t pass(struct call *call, uint64_t *words, int count)

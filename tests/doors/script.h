@@ -34,7 +34,10 @@ void script_try(const char *script);
  * was, its value, or `x` for what differs from process to process (addresses). */
 int script_call(const char *symbol, const char *text, FILE *report);
 
-void script_set(const char *variable, uint64_t value);
-uint64_t script_get(const char *variable);
+/* The word of this number of a variable. */
+void script_set(const char *variable, uint64_t value); /* its first */
+uint64_t script_get(const char *variable, int word);
+/* What a word of a script is. */
+uint64_t script_word(const char *text);
 
 #endif
