@@ -98,6 +98,11 @@ static struct state_file *map_file(int fd)
     return file;
 }
 
+static void make_opening(void) { pthread_mutex_init(&opening, NULL); }
+
+/* Another thread may be opening it at a fork. */
+__attribute__((constructor)) static void prepare(void) { pthread_atfork(NULL, NULL, make_opening); }
+
 static int open_state(void)
 {
     pthread_mutex_lock(&opening);
