@@ -2,6 +2,7 @@
 #include "fork.h"
 #include "account.h"
 #include "objects.h"
+#include "once.h"
 
 #include <string.h>
 
@@ -18,11 +19,8 @@ static void in_child(void)
     account_forget();
 }
 
-void fork_watch(void)
+static void watch(void)
 {
-    static int watching;
-    if (__atomic_exchange_n(&watching, 1, __ATOMIC_ACQ_REL))
-        return;
     /* glibc has pthread_atfork only for static linking; other C libraries have only that. Looked up
      * here, since an undefined weak name costs every process of a machine a search. */
     int (*by_object)(void (*)(void), void (*)(void), void (*)(void), void *) = NULL;
@@ -37,4 +35,15 @@ void fork_watch(void)
     memcpy(&plain, &found, sizeof found);
     if (plain)
         plain(NULL, NULL, in_child);
+}
+
+/* Nobody goes on to take a lock before the handler is there that frees it in a child. */
+void fork_watch(void)
+{
+    static struct once once;
+    bool done;
+    if (!once_begin(&once, &done))
+        return;
+    watch();
+    once_done(&once);
 }

@@ -26,38 +26,24 @@ bool once_begin(struct once *once, bool *done)
     const uint64_t me = self();
     int rounds = 0;
     for (;;) {
-        int state = ONCE_NEW;
-        if (__atomic_compare_exchange_n(&once->state, &state, ONCE_RUNNING, false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_ACQUIRE)) {
-            __atomic_store_n(&once->owner, me, __ATOMIC_RELAXED);
+        uint64_t state = ONCE_NEW;
+        if (__atomic_compare_exchange_n(&once->state, &state, me, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_ACQUIRE))
             return true;
-        }
-        if (state == ONCE_DONE) {
-            *done = true;
+        *done = state == ONCE_DONE;
+        if (*done || state == me)
             return false;
-        }
-        uint64_t owner = __atomic_load_n(&once->owner, __ATOMIC_RELAXED);
-        if (owner == me)
-            return false;
-        if (owner && owner >> 32 != me >> 32 &&
-            __atomic_compare_exchange_n(&once->owner, &owner, me, false, __ATOMIC_RELAXED,
+        if (state >> 32 != me >> 32 &&
+            __atomic_compare_exchange_n(&once->state, &state, me, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED))
             return true; /* the runner stayed behind in the parent */
         wait_a_little(&rounds);
     }
 }
 
-void once_done(struct once *once)
-{
-    __atomic_store_n(&once->owner, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&once->state, ONCE_DONE, __ATOMIC_RELEASE);
-}
+void once_done(struct once *once) { __atomic_store_n(&once->state, ONCE_DONE, __ATOMIC_RELEASE); }
 
-void once_undo(struct once *once)
-{
-    __atomic_store_n(&once->owner, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&once->state, ONCE_NEW, __ATOMIC_RELEASE);
-}
+void once_undo(struct once *once) { __atomic_store_n(&once->state, ONCE_NEW, __ATOMIC_RELEASE); }
 
 void short_lock_take(struct short_lock *lock)
 {

@@ -9,12 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_DONE };
+enum { ONCE_NEW = 0, ONCE_DONE = 1 };
 
-/* All zero is "not yet done". */
+/* All zero is "not yet done". One word, so that no fork falls between a claim and its claimant. */
 struct once {
-    int state;
-    uint64_t owner; /* process and thread that runs it */
+    uint64_t state; /* or the process and thread that runs it */
 };
 
 /* True: the caller is to do the thing and then call once_done() or, to leave it undone so that the
