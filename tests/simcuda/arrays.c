@@ -132,6 +132,31 @@ CUresult sim_cuArrayCreate_v2(CUarray *out, const struct array_2d *description)
     return sim_cuArray3DCreate_v2(out, &deep);
 }
 
+/* The entries of CUDA 3.1 and before: extents of 32 bits. */
+CUresult sim_cuArrayCreate(CUarray *out, const CUDA_ARRAY_DESCRIPTOR_v1 *description)
+{
+    if (!description)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct array_3d deep = {.width = description->Width,
+                            .height = description->Height,
+                            .format = (int)description->Format,
+                            .channels = description->NumChannels};
+    return sim_cuArray3DCreate_v2(out, &deep);
+}
+
+CUresult sim_cuArray3DCreate(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR_v1 *description)
+{
+    if (!description)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct array_3d deep = {.width = description->Width,
+                            .height = description->Height,
+                            .depth = description->Depth,
+                            .format = (int)description->Format,
+                            .channels = description->NumChannels,
+                            .flags = description->Flags};
+    return sim_cuArray3DCreate_v2(out, &deep);
+}
+
 /* A level goes with its mipmapped array. */
 CUresult sim_cuArrayDestroy(CUarray array)
 {
