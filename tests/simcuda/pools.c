@@ -91,6 +91,16 @@ CUresult pool_take(CUmemoryPool pool, size_t bytes)
 
 void pool_return(CUmemoryPool pool, size_t bytes) { pool->used -= bytes; }
 
+CUresult pool_reserve(CUmemoryPool pool, size_t bytes)
+{
+    const cuuint64_t idle = pool->reserved - pool->used;
+    CUresult result = bytes > idle ? grow(pool, bytes - idle) : CUDA_SUCCESS;
+
+    if (result == CUDA_SUCCESS && pool->used + bytes > pool->used_high)
+        pool->used_high = pool->used + bytes;
+    return result;
+}
+
 void pool_trim(CUmemoryPool pool, cuuint64_t keep)
 {
     cuuint64_t floor = keep > pool->used ? keep : pool->used;

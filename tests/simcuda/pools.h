@@ -30,6 +30,8 @@ CUmemoryPool pool_of_graphs(struct device *device);
  * back. */
 CUresult pool_take(CUmemoryPool pool, size_t bytes);
 void pool_return(CUmemoryPool pool, size_t bytes);
+/* Makes the pool's idle reserve at least so many bytes: 0 or 2. */
+CUresult pool_reserve(CUmemoryPool pool, size_t bytes);
 /* Ends an allocation of a pool. */
 void pool_free(struct range *range);
 /* Destroys a pool, now or when its last allocation ends. */
