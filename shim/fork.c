@@ -1,6 +1,7 @@
 /* fork.c -- see fork.h. */
 #include "fork.h"
 #include "account.h"
+#include "graphs.h"
 #include "objects.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ static void in_child(void)
 {
     memory_forget();
     pool_forget();
+    graphs_forget();
     vmm_forget();
     array_forget();
     sparse_forget();

@@ -208,7 +208,7 @@ static bool limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_bytes)
     if (cap == ACCOUNT_NO_CAP)
         return false;
     if (ordinal >= 0) {
-        pool_refresh(ordinal);
+        hook_refresh(ordinal);
         held = account_held(ordinal);
     }
     account_limit_to(cap, held, free_bytes, total);

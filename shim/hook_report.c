@@ -12,7 +12,7 @@ static void limit_current(uint64_t *free, uint64_t *total)
     const int device = hook_current_device();
     if (!view_ready(&refusal) || device == NO_DEVICE || !account_is_capped(device))
         return;
-    pool_refresh(device);
+    hook_refresh(device);
     account_limit(device, free, total);
 }
 

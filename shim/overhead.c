@@ -89,7 +89,7 @@ static bool measure_once(int device)
 static void measure(int device)
 {
     __atomic_store_n(&devices[device].looked_ms, now_ms(), __ATOMIC_RELAXED);
-    pool_refresh(device); /* what is tracked must be true for the rest to be */
+    hook_refresh(device); /* what is tracked must be true for the rest to be */
     for (int i = 0; i < TRIES && !measure_once(device); i++)
         continue;
 }
