@@ -3,8 +3,9 @@
  * How much may the reserve grow at a launch? Never by more than the graph maps; and never beyond
  * what can be bound at once, since the driver takes new memory only where what it has is bound to
  * something else. On one stream, graphs run one after the other, and so at most the widest of them
- * is bound, and all that they leave unfreed; on several, all that have been launched. Both are
- * counted from the last trim on, with what it could not give back.
+ * is bound, and all that they leave unfreed; on several, all that have been launched. This is
+ * counted from the last trim on, with what it could not give back; and from the one before, since
+ * what it could not give back may be what the same graphs will map again. The lower bound counts.
  */
 #include "graphs.h"
 #include "once.h"
@@ -14,17 +15,24 @@
 
 static const uint64_t NO_STREAM = 0;
 
-static struct device {
-    uint64_t reserved; /* bytes, as charged */
-    uint64_t ticket;   /* of that reading */
-    uint64_t rest;     /* bytes that the last trim left */
+/* What can be bound at once, of graphs launched since some trim. */
+struct window {
+    uint64_t rest;     /* bytes that the trim left */
     uint64_t stream;   /* of the launches since; or NO_STREAM, GRAPHS_ANY_STREAM */
     uint64_t widest;   /* of them, without what they leave unfreed */
     uint64_t unfreed;  /* what they leave, together */
     uint64_t launched; /* all of them together */
-    uint64_t flying;   /* bytes of launches between begin and end */
-    uint64_t outstanding;
-    uint32_t trims;
+};
+
+static struct device {
+    uint64_t reserved; /* bytes, as charged */
+    uint64_t ticket;   /* of that reading */
+    struct window now, before;
+    uint32_t window;                  /* the number of `now` */
+    uint32_t trims;                   /* begun */
+    uint64_t flying;                  /* bytes of launches between begin and end */
+    uint64_t outstanding, precharged; /* sums of theirs */
+    uint64_t foreseen;                /* the reserve does not grow beyond it */
     int in_use;
 } devices[ACCOUNT_DEVICES_MAX];
 static int any_in_use;
@@ -98,22 +106,29 @@ void graphs_drop(uint64_t exec)
 }
 
 static uint64_t larger(uint64_t one, uint64_t other) { return one > other ? one : other; }
+static uint64_t smaller(uint64_t one, uint64_t other) { return one < other ? one : other; }
 
-/* Under the lock: what will have been launched since the trim, this one included. */
-static struct device with(const struct device *device, const struct graph_demand *demand,
-                          uint64_t stream)
+/* A window's number in an entry; 0 there is "never". */
+static uint32_t mark(uint32_t window) { return window + 1; }
+
+static void launch_in(struct window *window, const struct graph_demand *demand, uint64_t stream,
+                      bool counted)
 {
-    struct device next = *device;
-    if (next.stream == NO_STREAM)
-        next.stream = stream;
-    else if (next.stream != stream)
-        next.stream = GRAPHS_ANY_STREAM;
-    if (demand->claimed == next.trims + 1)
-        return next;
-    next.widest = larger(next.widest, demand->bytes - demand->unfreed);
-    next.unfreed += demand->unfreed;
-    next.launched += demand->bytes;
-    return next;
+    if (window->stream == NO_STREAM)
+        window->stream = stream;
+    else if (window->stream != stream)
+        window->stream = GRAPHS_ANY_STREAM;
+    if (counted)
+        return;
+    window->widest = larger(window->widest, demand->bytes - demand->unfreed);
+    window->unfreed += demand->unfreed;
+    window->launched += demand->bytes;
+}
+
+static uint64_t bound_in(const struct window *window)
+{
+    return window->rest + (window->stream == GRAPHS_ANY_STREAM ? window->launched
+                                                               : window->widest + window->unfreed);
 }
 
 uint64_t graphs_begin(uint64_t exec, struct graph_demands *demands, int i, uint64_t stream)
@@ -123,20 +138,24 @@ uint64_t graphs_begin(uint64_t exec, struct graph_demands *demands, int i, uint6
     const uint64_t whole = account_chunks(demand->bytes);
     use(demand->device);
     short_lock_take(&lock);
-    const struct device next = with(device, demand, stream);
-    const uint64_t bound =
-        next.rest + (next.stream == GRAPHS_ANY_STREAM ? next.launched : next.widest + next.unfreed);
-    uint64_t need = bound > next.reserved ? account_chunks(bound - next.reserved) : 0;
-    if (need > whole)
-        need = whole;
+    struct window now = device->now, before = device->before;
+    const bool is_in_now = demand->claimed == mark(device->window);
+    launch_in(&now, demand, stream, is_in_now);
+    launch_in(&before, demand, stream, is_in_now || demand->claimed == mark(device->window - 1));
+    const uint64_t bound = smaller(bound_in(&now), bound_in(&before));
+    uint64_t need = bound > device->reserved ? account_chunks(bound - device->reserved) : 0;
+    need = smaller(need, whole);
     if (need <= demand->precharged) {
-        *device = next;
-        demand->claimed = next.trims + 1;
+        device->now = now;
+        device->before = before;
+        demand->claimed = mark(device->window);
         if (exec)
             track_recount(&graphs, key_of(exec, i), demand->claimed);
-        demand->outstanding = whole - (demand->precharged < whole ? demand->precharged : whole);
+        demand->outstanding = whole - smaller(demand->precharged, whole);
         device->outstanding += demand->outstanding;
         device->flying += demand->bytes;
+        device->precharged += demand->precharged;
+        device->foreseen = larger(device->foreseen, device->reserved + device->precharged);
         need = 0;
     }
     short_lock_drop(&lock);
@@ -149,6 +168,7 @@ void graphs_end(const struct graph_demand *demand)
     short_lock_take(&lock);
     device->outstanding -= demand->outstanding;
     device->flying -= demand->bytes;
+    device->precharged -= demand->precharged;
     short_lock_drop(&lock);
 }
 
@@ -162,42 +182,52 @@ bool graphs_any_in_use(void) { return __atomic_load_n(&any_in_use, __ATOMIC_RELA
 
 uint64_t graphs_ticket(void) { return __atomic_add_fetch(&last_ticket, 1, __ATOMIC_RELAXED); }
 
-/* Under the lock: since the last trim nothing has been launched. */
-static void start_anew(struct device *device, uint64_t rest)
+/* Under the lock: nothing has been launched in the window that begins, but what is on its way. A
+ * window in which nothing was launched is not worth keeping. */
+static void next_window(struct device *device)
 {
-    device->trims++;
-    device->rest = rest;
-    device->stream = device->flying ? GRAPHS_ANY_STREAM : NO_STREAM;
-    device->widest = 0;
-    device->unfreed = device->launched = device->flying;
+    const uint64_t flying = device->flying;
+    if (device->now.launched > 0) {
+        if (bound_in(&device->now) < bound_in(&device->before))
+            device->before = device->now;
+        device->window++;
+    }
+    device->now = (struct window){.rest = device->reserved,
+                                  .stream = flying ? GRAPHS_ANY_STREAM : NO_STREAM,
+                                  .unfreed = flying,
+                                  .launched = flying};
 }
 
 /* A trim may have taken memory away that a launch on its way counts on: that stays charged. */
-void graphs_publish(int number, uint64_t ticket, uint64_t reserved_bytes)
+bool graphs_publish(int number, uint64_t ticket, uint64_t reserved_bytes)
 {
     struct device *device = &devices[number];
+    bool more = false;
     short_lock_take(&lock);
     if (ticket > device->ticket) {
+        more = reserved_bytes > device->foreseen;
         uint64_t charged = reserved_bytes;
-        if (charged < device->reserved) {
-            charged += device->outstanding;
-            charged = charged < device->reserved ? charged : device->reserved;
-        }
+        if (charged < device->reserved)
+            charged = smaller(charged + device->outstanding, device->reserved);
         account_correct(number, device->reserved, charged);
         device->reserved = charged;
         device->ticket = ticket;
-        if (reserved_bytes == 0 && device->flying == 0)
-            start_anew(device, 0);
+        device->foreseen = device->flying ? larger(device->foreseen, charged) : charged;
+        if (reserved_bytes == 0 && device->flying == 0) { /* nothing is bound */
+            device->now = device->before = (struct window){.rest = 0};
+            device->window += 2;
+        }
     }
     short_lock_drop(&lock);
+    return more;
 }
 
 uint32_t graphs_trim_begins(int number)
 {
     struct device *device = &devices[number];
     short_lock_take(&lock);
-    start_anew(device, device->reserved);
-    const uint32_t trim = device->trims;
+    next_window(device);
+    const uint32_t trim = ++device->trims;
     short_lock_drop(&lock);
     return trim;
 }
@@ -207,7 +237,7 @@ void graphs_trimmed(int number, uint32_t trim, uint64_t reserved_bytes)
     struct device *device = &devices[number];
     short_lock_take(&lock);
     if (trim == device->trims)
-        device->rest = reserved_bytes;
+        device->now.rest = reserved_bytes;
     short_lock_drop(&lock);
 }
 

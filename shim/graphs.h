@@ -53,7 +53,8 @@ bool graphs_any_in_use(void);
 /* A reading of what the driver reserves on a device begins with a ticket; of two, the one that
  * began later counts. */
 uint64_t graphs_ticket(void);
-void graphs_publish(int device, uint64_t ticket, uint64_t reserved_bytes);
+/* True where the reserve has grown by more than launches on their way were precharged for. */
+bool graphs_publish(int device, uint64_t ticket, uint64_t reserved_bytes);
 
 /* The two halves of a trim. What is left afterwards may be bound to graphs that run. */
 uint32_t graphs_trim_begins(int device);

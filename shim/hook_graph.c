@@ -24,24 +24,31 @@ static bool read_reserved(int device, uint64_t *reserved)
 }
 
 /* Charges what is reserved now; where that cannot be read, the last figure stands. */
-static bool publish(int device, uint64_t *reserved)
+static bool publish(int device, uint64_t *reserved, bool *unforeseen)
 {
     const uint64_t ticket = graphs_ticket();
     if (!read_reserved(device, reserved))
         return false;
-    graphs_publish(device, ticket, *reserved);
+    *unforeseen = graphs_publish(device, ticket, *reserved);
     return true;
+}
+
+/* True where the reserve has grown by more than was foreseen. */
+static bool refresh(int device)
+{
+    struct capture_pause pause;
+    uint64_t reserved;
+    bool unforeseen = false;
+    hook_pause_capture(&pause);
+    publish(device, &reserved, &unforeseen);
+    hook_resume_capture(&pause);
+    return unforeseen;
 }
 
 void graph_refresh(int device)
 {
-    struct capture_pause pause;
-    uint64_t reserved;
-    if (!graphs_in_use(device))
-        return;
-    hook_pause_capture(&pause);
-    publish(device, &reserved);
-    hook_resume_capture(&pause);
+    if (graphs_in_use(device))
+        refresh(device);
 }
 
 void graph_memory_freed(CUresult rc)
@@ -54,8 +61,9 @@ static CUresult trim(int device)
 {
     const uint32_t number = graphs_trim_begins(device);
     uint64_t reserved;
+    bool unforeseen;
     CUresult rc = real.cuDeviceGraphMemTrim(device);
-    if (publish(device, &reserved))
+    if (publish(device, &reserved, &unforeseen))
         graphs_trimmed(device, number, reserved);
     return rc;
 }
@@ -94,14 +102,27 @@ static void refund(const struct graph_demand *demand)
     account_refund(demand->device, demand->precharged);
 }
 
-/* Of the first `count` demands: what is reserved by now is charged in the precharge's place. */
-static void settle(const struct graph_demands *demands, int count)
+/* What is reserved now is charged, in the place of the precharge. True where that has grown by more
+ * than was foreseen and the device is over its cap: gives back what is idle. */
+static bool is_over(const struct graph_demand *demand)
 {
+    const bool unforeseen = refresh(demand->device);
+    refund(demand);
+    if (!unforeseen || account_held(demand->device) <= account_cap(demand->device))
+        return false;
+    hook_trim(demand->device);
+    return true;
+}
+
+/* Ends the first `count` launches. */
+static bool settle(const struct graph_demands *demands, int count)
+{
+    bool over = false;
     for (int i = 0; i < count; i++) {
         graphs_end(&demands->each[i]);
-        graph_refresh(demands->each[i].device);
-        refund(&demands->each[i]);
+        over = is_over(&demands->each[i]) || over;
     }
+    return over;
 }
 
 /* Charges, before the driver is asked, by how much each device's reserve may grow. */
@@ -124,21 +145,6 @@ static CUresult reserve(const char *call, uint64_t exec, struct graph_demands *d
         }
     }
     return CUDA_SUCCESS;
-}
-
-/* Is a device over its cap after all, the reserve having grown by more than was foreseen? Gives
- * back what is idle. */
-static bool is_over(const struct graph_demands *demands)
-{
-    bool over = false;
-    for (int i = 0; i < demands->count; i++) {
-        const int device = demands->each[i].device;
-        if (account_held(device) <= account_cap(device))
-            continue;
-        hook_trim(device);
-        over = true;
-    }
-    return over;
 }
 
 /* What an instantiation makes of its graph. */
@@ -164,20 +170,21 @@ static CUresult begin_making(struct making *making, const CUgraphExec *exec, CUg
 static CUresult made(struct making *making, const CUgraphExec *exec, CUresult rc)
 {
     const struct graph_demands *demands = &making->demands;
+    bool over = false;
     if (making->uploads)
-        settle(demands, demands->count);
+        over = settle(demands, demands->count);
+    for (int i = 0; i < demands->count && !making->uploads; i++)
+        over = is_over(&demands->each[i]) || over;
     if (rc != CUDA_SUCCESS || !exec)
         return rc;
-    const bool kept = graphs_keep(number_of(*exec), demands);
-    for (int i = 0; i < demands->count && !making->uploads; i++)
-        graph_refresh(demands->each[i].device);
-    if (kept && !is_over(demands))
+    if (graphs_keep(number_of(*exec), demands) && !over)
         return CUDA_SUCCESS;
     /* what cannot be remembered or does not fit is taken back */
     graphs_drop(number_of(*exec));
     if (real.cuGraphExecDestroy)
         real.cuGraphExecDestroy(*exec);
-    is_over(demands);
+    for (int i = 0; i < demands->count; i++)
+        graph_trim(demands->each[i].device);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -315,8 +322,7 @@ static CUresult map(CUresult (*original)(CUgraphExec exec, CUstream stream), con
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = original(exec, stream);
-    settle(&demands, demands.count);
-    *over = is_over(&demands);
+    *over = settle(&demands, demands.count);
     return rc;
 }
 
