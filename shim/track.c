@@ -170,9 +170,11 @@ bool track_find(struct track_table *table, uint64_t key, struct track_entry *ent
     struct track_bucket *bucket;
     int slot;
     while ((bucket = bucket_of(table, key, &slot)) != NULL) {
-        read_value(bucket, slot, key + FIRST_KEY, entry);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&bucket->keys[slot], __ATOMIC_RELAXED) == key + FIRST_KEY)
+        uint64_t word = key + FIRST_KEY;
+        read_value(bucket, slot, word, entry);
+        /* an exchange, which the reads cannot come after */
+        if (__atomic_compare_exchange_n(&bucket->keys[slot], &word, word, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
             return true; /* else it was taken meanwhile */
     }
     return false;
