@@ -3,122 +3,12 @@
  *
  *   graph_test bare     what is the driver's own answer; without the shim
  *   graph_test shim     the same, and the cap
- *   graph_test steps    one life of a graph, each call made again until it succeeds; run by the
- * test with SIMCUDA_FAIL, once for each call of the driver's that may fail
  */
-#include "client.h"
+#include "graph_client.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define CAP (128 * MIB)
-
-enum { GPU_OF_DEVICE_0 = 3, GPU_OF_DEVICE_1 = 1, CHUNK_MIB = 32 };
-enum { NODE_IS_GRAPH = 4, CHILD_IS_MOVED = 1, FLAG_AUTO_FREE = 1, FLAG_UPLOAD = 2 };
-
-static CUstream stream, second_stream;
-static const char *self;
-
-static uint64_t live(void) { return cuda.live_bytes(GPU_OF_DEVICE_0, SIMCUDA_THIS_PROCESS); }
-
-/* What the program is told that it holds. */
-static uint64_t held(void)
-{
-    size_t free_bytes = 0, total = 0;
-    ok(cuda.cuMemGetInfo_v2(&free_bytes, &total));
-    return total - free_bytes;
-}
-
-static CUDA_MEM_ALLOC_NODE_PARAMS allocation(int device, size_t bytes)
-{
-    return (CUDA_MEM_ALLOC_NODE_PARAMS){
-        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}},
-        .bytesize = bytes};
-}
-
-/* The ways in which a graph comes to allocate. */
-enum way { ADD_ALLOC_NODE, ADD_NODE, ADD_NODE_V2, CAPTURE_ASYNC, CAPTURE_FROM_POOL, WAYS };
-
-static CUgraph captured(enum way way, size_t bytes, CUdeviceptr *address)
-{
-    CUmemoryPool pool;
-    CUgraph graph;
-    ok(cuda.cuDeviceGetDefaultMemPool(&pool, 0));
-    ok(cuda.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    if (way == CAPTURE_ASYNC)
-        ok(cuda.cuMemAllocAsync(address, bytes, stream));
-    else
-        ok(cuda.cuMemAllocFromPoolAsync(address, bytes, pool, stream));
-    ok(cuda.cuStreamEndCapture(stream, &graph));
-    return graph;
-}
-
-/* A graph that allocates so much and leaves it to be freed. */
-static CUgraph graph_of(enum way way, size_t bytes, CUdeviceptr *address)
-{
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-                                .alloc = allocation(0, bytes)};
-    CUgraphNode node;
-    CUgraph graph;
-    if (way >= CAPTURE_ASYNC)
-        return captured(way, bytes, address);
-    ok(cuda.cuGraphCreate(&graph, 0));
-    if (way == ADD_ALLOC_NODE)
-        ok(cuda.cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params.alloc));
-    else if (way == ADD_NODE)
-        ok(cuda.cuGraphAddNode(&node, graph, NULL, 0, &params));
-    else
-        ok(cuda.cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params));
-    *address = params.alloc.dptr;
-    return graph;
-}
-
-/* One that frees what it allocates, by capture: pieces one after the other, or side by side. */
-static CUgraph graph_that_frees(CUstream on, int pieces, size_t bytes, int together)
-{
-    CUdeviceptr addresses[64];
-    CUgraph graph;
-    ok(cuda.cuStreamBeginCapture_v2(on, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    for (int i = 0; i < pieces; i++) {
-        ok(cuda.cuMemAllocAsync(&addresses[i], bytes, on));
-        if (!together)
-            ok(cuda.cuMemFreeAsync(addresses[i], on));
-    }
-    for (int i = 0; together && i < pieces; i++)
-        ok(cuda.cuMemFreeAsync(addresses[i], on));
-    ok(cuda.cuStreamEndCapture(on, &graph));
-    return graph;
-}
-
-static CUgraphExec executable(CUgraph graph, unsigned long long flags)
-{
-    CUgraphExec made;
-    ok(cuda.cuGraphInstantiateWithFlags(&made, graph, flags));
-    ok(cuda.cuGraphDestroy(graph));
-    return made;
-}
-
-static void destroy(CUgraphExec exec) { ok(cuda.cuGraphExecDestroy(exec)); }
-
-static CUdeviceptr linear(size_t bytes)
-{
-    CUdeviceptr address = 0;
-    ok(cuda.cuMemAlloc_v2(&address, bytes));
-    return address;
-}
-
-static void nothing_is_left(void)
-{
-    ok(cuda.cuDeviceGraphMemTrim(0));
-    assert_int_equal(live(), 0);
-    assert_int_equal(held(), 0);
-}
 
 /* Made by whichever way, a graph is launched if it fits to the chunk, and not before. */
 static void is_held_exactly_at_the_cap(void **state)
@@ -489,134 +379,6 @@ static void answers_as_the_driver(void **state)
     assert_int_equal(live(), 0);
 }
 
-/* One life of a graph. */
-enum { INJECTED = 999 };
-
-static int injected;
-
-/* Where what is reserved could not be read, or trimmed, the last figure stands, and may refuse
- * once. */
-static int may_be_refused(CUresult rc)
-{
-    static int refusals;
-    const char *fail = getenv("SIMCUDA_FAIL");
-    return rc == CUDA_ERROR_OUT_OF_MEMORY && fail && strncmp(fail, "cuDeviceG", 9) == 0 &&
-           refusals++ == 0;
-}
-
-static void until(CUresult rc, int line)
-{
-    if (rc == CUDA_SUCCESS && live() <= CAP)
-        return;
-    printf("line %d: %d with %llu bytes alive\n", line, (int)rc, (unsigned long long)live());
-    _exit(1);
-}
-
-#define UNTIL_IT_WORKS(call)                                                                       \
-    do {                                                                                           \
-        CUresult rc;                                                                               \
-        while ((rc = (call)) == (CUresult)INJECTED || may_be_refused(rc))                          \
-            injected++;                                                                            \
-        until(rc, __LINE__);                                                                       \
-    } while (0)
-
-static int steps(void)
-{
-    struct instantiate_params params = {.flags = FLAG_UPLOAD, .upload_stream = stream};
-    struct update_info info;
-    CUdeviceptr address, other;
-    CUgraph graph = graph_of(ADD_ALLOC_NODE, 40 * MIB, &address);
-    CUgraph freeing = graph_that_frees(stream, 2, 20 * MIB, 1), update;
-    CUgraphExec exec, frees;
-    UNTIL_IT_WORKS(cuda.cuGraphInstantiateWithFlags(&exec, graph, 0));
-    UNTIL_IT_WORKS(cuda.cuGraphUpload(exec, stream));
-    UNTIL_IT_WORKS(cuda.cuGraphLaunch(exec, stream));
-    UNTIL_IT_WORKS(cuda.cuMemFree_v2(address));
-    UNTIL_IT_WORKS(cuda.cuGraphLaunch(exec, stream));
-    UNTIL_IT_WORKS(cuda.cuGraphInstantiateWithParams(&frees, freeing, &params));
-    UNTIL_IT_WORKS(cuda.cuGraphLaunch(frees, stream));
-    UNTIL_IT_WORKS(cuda.cuMemFreeAsync(address, stream));
-    UNTIL_IT_WORKS(cuda.cuMemAlloc_v2(&other, 120 * MIB)); /* what is idle gives way */
-    UNTIL_IT_WORKS(cuda.cuMemFree_v2(other));
-    ok(cuda.cuGraphExecDestroy(frees));
-    update = graph_that_frees(stream, 1, 20 * MIB, 0);
-    UNTIL_IT_WORKS(cuda.cuGraphInstantiate_v2(&frees, freeing, NULL, NULL, 0));
-    if (cuda.cuGraphExecUpdate_v2(frees, update, &info) == CUDA_SUCCESS)
-        return 3; /* of another shape */
-    UNTIL_IT_WORKS(cuda.cuGraphExecDestroy(exec));
-    UNTIL_IT_WORKS(cuda.cuGraphExecDestroy(frees));
-    UNTIL_IT_WORKS(cuda.cuDeviceGraphMemTrim(0));
-    if (live() != 0 || held() != 0) {
-        printf("%llu bytes alive, %llu held\n", (unsigned long long)live(),
-               (unsigned long long)held());
-        return 1;
-    }
-    ok(cuda.cuGraphDestroy(graph));
-    ok(cuda.cuGraphDestroy(freeing));
-    ok(cuda.cuGraphDestroy(update));
-    return 0;
-}
-
-static int run_steps(const char *call, int n)
-{
-    char fail[128];
-    int status = -1;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        snprintf(fail, sizeof fail, "%s:%d:%d", call, n, INJECTED);
-        setenv("SIMCUDA_FAIL", fail, 1);
-        setenv("SIMCUDA_STATE", getenv("STEPS_STATE"), 1);
-        execl(self, self, "steps", (char *)NULL);
-        _exit(127);
-    }
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-/* Whichever call of the driver fails, nothing is lost, and its error is the answer. */
-static void survives_failures(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *call;
-        int first, last; /* which of its calls */
-    } rows[] = {
-        {"cuGraphGetNodes", 1, 8},
-        {"cuGraphNodeGetType", 1, 12},
-        {"cuGraphMemAllocNodeGetParams", 1, 8},
-        {"cuGraphMemFreeNodeGetParams", 1, 6},
-        {"cuDeviceGetGraphMemAttribute", 1, 24},
-        {"cuDeviceGraphMemTrim", 1, 3},
-        {"cuGraphLaunch", 1, 4},
-        {"cuGraphUpload", 1, 2},
-        {"cuGraphInstantiateWithFlags", 1, 2},
-        {"cuGraphInstantiateWithParams", 1, 2},
-        {"cuGraphInstantiate_v2", 1, 2},
-        {"cuGraphExecUpdate_v2", 1, 1},
-        {"cuGraphExecDestroy", 2, 3}, /* the first is the test's own */
-        {"cuMemFree_v2", 1, 3},
-        {"cuMemFreeAsync", 3, 3}, /* others are captured */
-        {"cuMemAlloc_v2", 1, 2},
-        {"cuThreadExchangeStreamCaptureMode", 1, 24},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        for (int n = rows[i].first; n <= rows[i].last; n++) {
-            int status = run_steps(rows[i].call, n);
-            if (status != 0)
-                fail_msg("%s:%d: %d", rows[i].call, n, status);
-        }
-    }
-}
-
-static int start(void **state)
-{
-    client_start(state);
-    ok(cuda.cuStreamCreate(&stream, 0));
-    ok(cuda.cuStreamCreate(&second_stream, 0));
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest bare[] = {
@@ -637,11 +399,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(costs_others_nothing),
         cmocka_unit_test(holds_against_many_threads),
         cmocka_unit_test(goes_with_a_reset),
-        cmocka_unit_test(survives_failures),
     };
-    self = argv[0];
-    if (argc > 1 && strcmp(argv[1], "steps") == 0)
-        return start(NULL) || steps();
     if (argc > 1 && strcmp(argv[1], "bare") == 0)
         return cmocka_run_group_tests(bare, start, NULL);
     return cmocka_run_group_tests(shim, start, NULL);

@@ -12,6 +12,7 @@ struct CUmemPoolHandle_st {
     struct device *device; /* NULL: host memory, which takes nothing of a card */
     CUmemPoolProps props;
     cuuint64_t reserved, used, reserved_high, used_high, threshold;
+    size_t chunk;         /* it grows by multiples of this power of two */
     int reuse[3];         /* the three REUSE_* attributes */
     uint64_t peers;       /* a bit for each device that was given access */
     struct range *memory; /* live allocations */
