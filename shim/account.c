@@ -81,6 +81,12 @@ uint64_t account_granule(uint64_t bytes)
     return (bytes + granule - 1) / granule * granule;
 }
 
+uint64_t account_chunks(uint64_t bytes)
+{
+    const uint64_t chunk = (uint64_t)32 << 20;
+    return bytes > UINT64_MAX - chunk ? bytes : (bytes + chunk - 1) / chunk * chunk;
+}
+
 void account_limit_to(uint64_t cap, uint64_t held, uint64_t *free, uint64_t *total)
 {
     const uint64_t left = held < cap ? cap - held : 0;

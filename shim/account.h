@@ -38,6 +38,10 @@ void account_correct(int device, uint64_t before, uint64_t after);
  * from there on of 2 MiB; saturates. Assumed, to be settled on hardware; this is the one place. */
 uint64_t account_granule(uint64_t bytes);
 
+/* What a pool's reserve, or a device's graph memory, grows by for a request: multiples of 32 MiB;
+ * saturates. Assumed likewise. */
+uint64_t account_chunks(uint64_t bytes);
+
 /* What CUDA may report, given the driver's figures: total = min(total, cap), free = min(free, cap -
  * held). */
 void account_limit(int device, uint64_t *free, uint64_t *total);

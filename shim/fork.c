@@ -1,6 +1,7 @@
 /* fork.c -- see fork.h. */
 #include "fork.h"
 #include "account.h"
+#include "graphs.h"
 #include "objects.h"
 #include "once.h"
 
@@ -10,6 +11,7 @@ static void in_child(void)
 {
     memory_forget();
     pool_forget();
+    graphs_forget();
     vmm_forget();
     array_forget();
     sparse_forget();

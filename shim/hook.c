@@ -109,9 +109,10 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
         return CUDA_SUCCESS;
     overhead_look(device, bytes);
     if (!account_charge(device, bytes)) {
-        pool_refresh(device);
+        hook_refresh(device);
         if (!account_charge(device, bytes) &&
-            !(pool_trim(device) && account_charge(device, bytes))) {
+            !(pool_trim(device) && account_charge(device, bytes)) &&
+            !(graph_trim(device) && account_charge(device, bytes))) {
             hook_say_over_cap(call, device, bytes);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
@@ -148,6 +149,26 @@ CUresult hook_capped_device(CUdevice *device)
 }
 
 void hook_refund(const struct charge *charge) { account_refund(charge->device, charge->bytes); }
+
+void hook_refresh(int device)
+{
+    pool_refresh(device);
+    graph_refresh(device);
+}
+
+bool hook_trim(int device)
+{
+    const bool pools = pool_trim(device);
+    return graph_trim(device) || pools;
+}
+
+bool hook_is_capturing(CUstream stream, bool per_thread)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =
+        per_thread ? real.cuStreamIsCapturing_ptsz : real.cuStreamIsCapturing;
+    return ask && ask(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
 
 void hook_pause_capture(struct capture_pause *pause)
 {

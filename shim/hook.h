@@ -87,6 +87,14 @@ void hook_say_over_cap(const char *call, int device, uint64_t bytes);
 bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device,
                         int other);
 
+/* Is this stream recording a graph? `per_thread`: of a _ptsz entry point. */
+bool hook_is_capturing(CUstream stream, bool per_thread);
+
+/* What the driver reserves by itself on a device, for pools and for graphs: read again what it is;
+ * give what is idle of it back to the card (true if anything went). */
+void hook_refresh(int device);
+bool hook_trim(int device);
+
 /* Our own calls into the driver must not break a stream capture of the caller's. */
 struct capture_pause {
     CUstreamCaptureMode mode;
@@ -145,9 +153,17 @@ enum { POOL_OWNER = 1 };
 void pool_memory_ends(int device, uint32_t end);
 void pool_memory_ended(int device, uint32_t end, bool gone);
 
-/* Pools (hook_pool.c): read again what the pools of a device reserve; give idle reserve back to the
- * card (true if anything went). */
+/* The parts of hook_refresh() and hook_trim() (hook_pool.c, hook_graph.c). */
 void pool_refresh(int device);
 bool pool_trim(int device);
+void graph_refresh(int device);
+bool graph_trim(int device);
+/* After a free of memory that no table of ours knows, which may be a graph's. */
+void graph_memory_freed(CUresult rc);
+
+/* What the launch of this graph may need (graph_walk.c): asked of its nodes and its children's, for
+ * the devices that have a cap. The driver's error if they cannot be read. */
+struct graph_demands;
+CUresult graph_walk(CUgraph graph, struct graph_demands *demands);
 
 #endif

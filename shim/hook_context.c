@@ -361,8 +361,10 @@ static CUresult release(CUresult (*original)(CUdevice device), CUdevice device)
     if (last)
         device_ends(device, owner, end);
     CUresult rc = original(device);
-    if (last)
+    if (last) {
         device_ended(device, owner, end, rc == CUDA_SUCCESS && is_inactive(device));
+        hook_refresh(device);
+    }
     if (rc == CUDA_SUCCESS && primary[device].holders > 0) {
         primary[device].holders--;
         unclaim(device, 1);
@@ -399,7 +401,7 @@ static CUresult reset(CUresult (*original)(CUdevice device), CUdevice device)
         unclaim(device, primary[device].holders);
         for (; primary[device].holders > 0; primary[device].holders--)
             overhead_context_ended(device, primary[device].holders == 1);
-        pool_refresh(device);
+        hook_refresh(device);
     }
     owner_lock_drop(&primary[device].lock);
     return rc;

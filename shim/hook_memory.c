@@ -212,6 +212,8 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
     CUresult rc = real.cuMemFree_v2(dptr);
     if (ours)
         memory_taken(&entry, rc == CUDA_SUCCESS);
+    else
+        graph_memory_freed(rc);
     return rc;
 }
 
@@ -223,5 +225,7 @@ CUresult cuMemFree(CUdeviceptr_v1 dptr)
     CUresult rc = real.cuMemFree(dptr);
     if (ours)
         memory_taken(&entry, rc == CUDA_SUCCESS);
+    else
+        graph_memory_freed(rc);
     return rc;
 }

@@ -236,7 +236,7 @@ static nvmlReturn_t limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_b
     if (cap == ACCOUNT_NO_CAP)
         return rc;
     if (ordinal >= 0) {
-        pool_refresh(ordinal);
+        hook_refresh(ordinal);
         held = account_held(ordinal);
     }
     account_limit_to(cap, held, free_bytes, total);

@@ -12,8 +12,6 @@
 
 #include <sched.h>
 
-static const uint64_t CHUNK = (uint64_t)32 << 20; /* a pool grows by it (assumed; see account.h) */
-
 static unsigned char default_known[ACCOUNT_DEVICES_MAX];
 
 static uint64_t number_of(CUmemoryPool pool) { return (uint64_t)(uintptr_t)pool; }
@@ -153,16 +151,6 @@ static CUresult free_again(const struct request *request)
                       : real.cuMemFree_v2(*request->dptr);
 }
 
-/* A captured allocation takes memory when its graph is launched, not now. */
-static bool is_capturing(const struct request *request)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult (*ask)(CUstream, CUstreamCaptureStatus *) =
-        request->per_thread ? real.cuStreamIsCapturing_ptsz : real.cuStreamIsCapturing;
-    return ask && ask(request->stream, &status) == CUDA_SUCCESS &&
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 /* The pool that will serve the request, by its handle and number; POOLS_NONE where it is not
  * counted. An error of the driver's is the caller's: what cannot be asked cannot be counted. */
 static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int *number)
@@ -187,11 +175,6 @@ static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int
     if (*number != POOLS_NONE && !account_is_capped(pools_device(*number)))
         *number = POOLS_NONE;
     return CUDA_SUCCESS;
-}
-
-static uint64_t in_chunks(uint64_t bytes)
-{
-    return bytes > UINT64_MAX - CHUNK ? bytes : (bytes + CHUNK - 1) / CHUNK * CHUNK;
 }
 
 /* Plans a request: `*charge` 0 where it is promised idle reserve, else the bytes to charge for a
@@ -260,7 +243,9 @@ static CUresult allocate(const struct request *request)
     CUmemoryPool pool;
     CUresult refusal;
     int number;
-    if (!request->dptr || !request->bytes || is_capturing(request))
+    /* a captured allocation takes memory when its graph is launched, not now */
+    if (!request->dptr || !request->bytes ||
+        hook_is_capturing(request->stream, request->per_thread))
         return ask_driver(request);
     if (!view_ready(&refusal))
         return refusal == CUDA_SUCCESS ? ask_driver(request) : refusal;
@@ -272,7 +257,7 @@ static CUresult allocate(const struct request *request)
     if (number == POOLS_NONE)
         return ask_driver(request);
     const uint64_t bytes = account_granule(request->bytes);
-    const struct pools_request planned = {bytes, in_chunks(bytes)};
+    const struct pools_request planned = {bytes, account_chunks(bytes)};
     rc = charge_growth(request, number, pool, &planned, &charge);
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -286,7 +271,7 @@ static CUresult allocate(const struct request *request)
     /* The reserve grew by more than was foreseen. What cannot be freed is the caller's. */
     if (rc == CUDA_SUCCESS && account_held(charge.device) > account_cap(charge.device) &&
         free_again(request) == CUDA_SUCCESS) {
-        pool_trim(charge.device);
+        hook_trim(charge.device);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     hook_resume_capture(&pause);
@@ -331,6 +316,8 @@ static CUresult free_async(CUresult (*original)(CUdeviceptr dptr, CUstream strea
     CUresult rc = original(dptr, stream);
     if (ours)
         memory_taken(&entry, rc == CUDA_SUCCESS);
+    else
+        graph_memory_freed(rc);
     return rc;
 }
 

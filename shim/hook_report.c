@@ -11,7 +11,7 @@ static void limit_on(int device, uint64_t *free, uint64_t *total)
     CUresult refusal;
     if (!view_ready(&refusal) || device == NO_DEVICE || !account_is_capped(device))
         return;
-    pool_refresh(device);
+    hook_refresh(device);
     account_limit(device, free, total);
 }
 

@@ -89,7 +89,7 @@ static bool measure_once(int device)
 static void measure(int device)
 {
     __atomic_store_n(&devices[device].looked_ms, now_ms(), __ATOMIC_RELAXED);
-    pool_refresh(device); /* what is tracked must be true for the rest to be */
+    hook_refresh(device); /* what is tracked must be true for the rest to be */
     for (int i = 0; i < TRIES && !measure_once(device); i++)
         continue;
 }
@@ -179,7 +179,7 @@ bool overhead_context_begins(struct overhead_birth *birth, int device, bool whol
         !account_is_capped(device))
         return true;
     birth->whole = whole;
-    if (!begin(birth, device, fixed) && !(pool_trim(device) && begin(birth, device, fixed)))
+    if (!begin(birth, device, fixed) && !(hook_trim(device) && begin(birth, device, fixed)))
         return false;
     birth->device = device;
     birth->before = (struct usage){0};
@@ -209,7 +209,7 @@ bool overhead_context_made(const struct overhead_birth *birth)
         measure(birth->device);
     else if (how == WAY_GROWTH && after.known && birth->before.known)
         add_growth(birth, &after);
-    return fits(birth->device) || (pool_trim(birth->device) && fits(birth->device));
+    return fits(birth->device) || (hook_trim(birth->device) && fits(birth->device));
 }
 
 void overhead_context_ended(int device, bool whole)
@@ -260,7 +260,7 @@ bool overhead_watched(const struct overhead_watch *watch)
         return true;
     __atomic_store_n(&devices[device].mixed, true, __ATOMIC_RELAXED);
     measure(device);
-    return fits(device) || (pool_trim(device) && fits(device));
+    return fits(device) || (hook_trim(device) && fits(device));
 }
 
 void overhead_look(int device, uint64_t bytes)

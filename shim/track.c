@@ -141,6 +141,53 @@ bool track_take(struct track_table *table, uint64_t key, struct track_entry *ent
     return false;
 }
 
+/* The slot of a key, or -1. */
+static int slot_of(struct track_bucket *bucket, uint64_t key)
+{
+    for (int i = 0; i < BUCKET_KEYS; i++) {
+        if (__atomic_load_n(&bucket->keys[i], __ATOMIC_ACQUIRE) == key + FIRST_KEY)
+            return i;
+    }
+    return -1;
+}
+
+static struct track_bucket *bucket_of(struct track_table *table, uint64_t key, int *slot)
+{
+    const uint64_t hash = mix(key);
+    for (int top = TRACK_LEVELS - 1; key < ASIDE - FIRST_KEY && top >= 0; top--) {
+        struct track_bucket *level = level_at(table, top);
+        for (int which = 0; level && which < 2; which++) {
+            struct track_bucket *bucket = choice(level, top, hash, which);
+            if ((*slot = slot_of(bucket, key)) >= 0)
+                return bucket;
+        }
+    }
+    return NULL;
+}
+
+bool track_find(struct track_table *table, uint64_t key, struct track_entry *entry)
+{
+    struct track_bucket *bucket;
+    int slot;
+    while ((bucket = bucket_of(table, key, &slot)) != NULL) {
+        uint64_t word = key + FIRST_KEY;
+        read_value(bucket, slot, word, entry);
+        /* an exchange, which the reads cannot come after */
+        if (__atomic_compare_exchange_n(&bucket->keys[slot], &word, word, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            return true; /* else it was taken meanwhile */
+    }
+    return false;
+}
+
+void track_recount(struct track_table *table, uint64_t key, uint32_t count)
+{
+    int slot;
+    struct track_bucket *bucket = bucket_of(table, key, &slot);
+    if (bucket)
+        __atomic_store_n(&bucket->values[slot].count, count, __ATOMIC_RELAXED);
+}
+
 /* Calls `act` for every slot that is not free. */
 static void walk(struct track_table *table,
                  void (*act)(struct track_bucket *bucket, int i, uint64_t word, void *context),

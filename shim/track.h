@@ -38,6 +38,11 @@ bool track_put(struct track_table *table, const struct track_entry *entry);
 /* Removes and returns the entry. */
 bool track_take(struct track_table *table, uint64_t key, struct track_entry *entry);
 
+/* Reads the entry, which stays. */
+bool track_find(struct track_table *table, uint64_t key, struct track_entry *entry);
+/* Sets the count of the entry, if it is there; of two that do so, one is last. */
+void track_recount(struct track_table *table, uint64_t key, uint32_t count);
+
 /* Sets the entries of an owner aside: they are no longer found by track_take, so that their
  * addresses may be handed out again. track_settle() then visits each that was set aside with this
  * tag: what the visitor returns false for is dropped, the rest is back in place. The owner's name

@@ -13,7 +13,8 @@ typedef int nvmlUUID_t;
 
 /* Types of functions that this header is too old to know: any type will do, nothing is compared. */
 #if CUDA_VERSION < 12000
-typedef int CUdriverProcAddressQueryResult;
+typedef int CUdriverProcAddressQueryResult, CUDA_GRAPH_INSTANTIATE_PARAMS,
+    CUgraphExecUpdateResultInfo;
 #endif
 #if CUDA_VERSION < 12000
 typedef int CUlibrary, CUlibraryOption;

@@ -59,6 +59,16 @@ DECLARE(cuArrayDestroy, CUarray);
 DECLARE(cuMipmappedArrayCreate, CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned int);
 DECLARE(cuMipmappedArrayDestroy, CUmipmappedArray);
 DECLARE(cuMemMapArrayAsync, CUarrayMapInfo *, unsigned int, CUstream);
+DECLARE(cuGraphCreate, CUgraph *, unsigned int);
+DECLARE(cuGraphDestroy, CUgraph);
+DECLARE(cuGraphAddMemAllocNode, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+        CUDA_MEM_ALLOC_NODE_PARAMS *);
+DECLARE(cuGraphAddMemFreeNode, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUdeviceptr);
+DECLARE(cuGraphInstantiateWithFlags, CUgraphExec *, CUgraph, unsigned long long);
+DECLARE(cuGraphLaunch, CUgraphExec, CUstream);
+DECLARE(cuGraphUpload, CUgraphExec, CUstream);
+DECLARE(cuGraphExecDestroy, CUgraphExec);
+DECLARE(cuDeviceGraphMemTrim, CUdevice);
 static uint64_t (*live_bytes)(int gpu, int pid);
 static uint64_t (*context_bytes)(int gpu, int pid);
 
@@ -78,6 +88,9 @@ static void resolve(void)
     RESOLVE(cuArrayCreate_v2), RESOLVE(cuArray3DCreate_v2), RESOLVE(cuArrayDestroy);
     RESOLVE(cuMipmappedArrayCreate), RESOLVE(cuMipmappedArrayDestroy);
     RESOLVE(cuMemMapArrayAsync);
+    RESOLVE(cuGraphCreate), RESOLVE(cuGraphDestroy), RESOLVE(cuGraphAddMemAllocNode);
+    RESOLVE(cuGraphAddMemFreeNode), RESOLVE(cuGraphInstantiateWithFlags), RESOLVE(cuGraphLaunch);
+    RESOLVE(cuGraphUpload), RESOLVE(cuGraphExecDestroy), RESOLVE(cuDeviceGraphMemTrim);
     found = dlsym(driver, "simcuda_live_bytes");
     memcpy(&live_bytes, &found, sizeof found);
     found = dlsym(driver, "simcuda_context_bytes");
@@ -99,6 +112,13 @@ struct held {
     CUarray array;
     CUmipmappedArray mipmap;
 };
+/* An executable graph that allocates on some device or two, and perhaps frees. */
+enum { GRAPHS = 6, PIECES = 3 };
+struct graph {
+    CUgraphExec exec;
+    CUdeviceptr addresses[PIECES];
+    bool frees;
+};
 struct thread {
     uint64_t random;
     int number;
@@ -107,6 +127,7 @@ struct thread {
     int device;
     CUmemoryPool pool;
     struct held held[HELD_MAX];
+    struct graph graphs[GRAPHS];
     CUdeviceptr space;
     long granted, refused;
 };
@@ -326,6 +347,94 @@ static void give_all(struct thread *thread)
     }
 }
 
+static void make_graph(struct thread *thread, struct graph *graph)
+{
+    CUgraphNode node, after[PIECES], last;
+    CUgraph made;
+    int tries = 0;
+    *graph = (struct graph){.frees = roll(thread, 2)};
+    cuGraphCreate(&made, 0);
+    for (int i = 0; i < PIECES; i++) {
+        CUDA_MEM_ALLOC_NODE_PARAMS params = {
+            .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                          .location = {CU_MEM_LOCATION_TYPE_DEVICE, (int)roll(thread, DEVICES)}},
+            .bytesize = some_bytes(thread)};
+        cuGraphAddMemAllocNode(&after[i], made, i ? &after[i - 1] : NULL, i > 0, &params);
+        graph->addresses[i] = params.dptr;
+    }
+    last = after[PIECES - 1];
+    for (int i = 0; graph->frees && i < PIECES; i++)
+        cuGraphAddMemFreeNode(&node, made, &last, 1, graph->addresses[i]);
+    while (again(thread, &tries, "cuGraphInstantiate",
+                 cuGraphInstantiateWithFlags(&graph->exec, made, 0)))
+        continue;
+    cuGraphDestroy(made);
+}
+
+static void launch_graph(struct thread *thread, struct graph *graph)
+{
+    CUresult rc =
+        roll(thread, 4) ? cuGraphLaunch(graph->exec, NULL) : cuGraphUpload(graph->exec, NULL);
+    if (rc == CUDA_SUCCESS)
+        thread->granted++;
+    else
+        thread->refused++;
+}
+
+/* Memory that is not alive, since the graph was only uploaded, is the driver's to refuse. */
+static void free_graph_memory(struct thread *thread, const struct graph *graph)
+{
+    for (int i = 0; !graph->frees && i < PIECES; i++) {
+        while ((roll(thread, 2) ? cuMemFree_v2(graph->addresses[i])
+                                : cuMemFreeAsync(graph->addresses[i], NULL)) == CUDA_ERROR_UNKNOWN)
+            continue;
+    }
+}
+
+static void destroy_graph(const struct thread *thread, struct graph *graph)
+{
+    int tries = 0;
+    if (!graph->exec)
+        return;
+    while (again(thread, &tries, "cuGraphExecDestroy", cuGraphExecDestroy(graph->exec)))
+        continue;
+    graph->exec = NULL;
+}
+
+/* Something done to one of the thread's graphs, or to the graph memory of a device. */
+static void turn_graph(struct thread *thread)
+{
+    struct graph *graph = &thread->graphs[roll(thread, GRAPHS)];
+    if (!graph->exec) {
+        make_graph(thread, graph);
+        return;
+    }
+    switch (roll(thread, 8)) {
+    case 0:
+        free_graph_memory(thread, graph);
+        destroy_graph(thread, graph);
+        break;
+    case 1:
+        cuDeviceGraphMemTrim((int)roll(thread, DEVICES));
+        break;
+    case 2:
+    case 3:
+        free_graph_memory(thread, graph);
+        break;
+    default:
+        launch_graph(thread, graph);
+    }
+}
+
+static void destroy_graphs(struct thread *thread)
+{
+    for (int i = 0; i < GRAPHS; i++) {
+        if (thread->graphs[i].exec)
+            free_graph_memory(thread, &thread->graphs[i]);
+        destroy_graph(thread, &thread->graphs[i]);
+    }
+}
+
 static void new_pool(struct thread *thread)
 {
     int tries = 0;
@@ -437,6 +546,8 @@ static void step(struct thread *thread)
         upheaval(thread);
     } else if (die < 10) {
         go_to(thread, (int)roll(thread, DEVICES));
+    } else if (die < 40) {
+        turn_graph(thread);
     } else if (held->kind == NOTHING) {
         take(thread, held);
     } else {
@@ -453,6 +564,8 @@ static void trim(const struct thread *thread)
         if (cuDeviceGetDefaultMemPool(&pool, i) == CUDA_SUCCESS)
             while (again(thread, &tries, "cuMemPoolTrimTo", cuMemPoolTrimTo(pool, 0)))
                 continue;
+        while (again(thread, &tries, "cuDeviceGraphMemTrim", cuDeviceGraphMemTrim(i)))
+            continue;
     }
 }
 
@@ -475,6 +588,7 @@ static void *run(void *argument)
         pthread_barrier_wait(&barrier);
     }
     give_all(thread);
+    destroy_graphs(thread);
     while (again(thread, &tries, "cuMemPoolDestroy", cuMemPoolDestroy(thread->pool)))
         continue;
     pthread_barrier_wait(&barrier);

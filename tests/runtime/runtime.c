@@ -330,6 +330,35 @@ static void is_held_to_the_cap_with_arrays(void **state)
     cudaGetLastError();
 }
 
+/* A captured allocation takes memory when its graph is launched, and gives it back by a trim. */
+static void is_capped_in_graphs(void **state)
+{
+    (void)state;
+    fresh();
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    void *captured_memory = NULL, *more = NULL;
+    uint64_t before = live_bytes(granted[0]);
+    assert_works(cudaStreamCreate(&stream));
+    assert_works(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_works(cudaMallocAsync(&captured_memory, CAP, stream));
+    assert_works(cudaStreamEndCapture(stream, &graph));
+    assert_works(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    assert_works(cudaMalloc(&more, 1));
+    assert_cuda(cudaGraphLaunch(exec, stream), cudaErrorMemoryAllocation);
+    assert_works(cudaFree(more));
+    cudaGetLastError();
+    assert_works(cudaGraphLaunch(exec, stream));
+    assert_int_equal(live_bytes(granted[0]), before + CAP);
+    assert_works(cudaFree(captured_memory));
+    assert_works(cudaGraphExecDestroy(exec));
+    assert_works(cudaGraphDestroy(graph));
+    assert_works(cudaDeviceGraphMemTrim(0));
+    assert_int_equal(live_bytes(granted[0]), before);
+    assert_works(cudaStreamDestroy(stream));
+}
+
 static void is_refunded_by_a_reset(void **state)
 {
     (void)state;
@@ -410,6 +439,7 @@ int main(int argc, char **argv)
         quiet(is_held_exactly_at_the_cap),
         {"gives_back_what_was_taken", gives_back_what_was_taken, start_capture, end_capture, &yes},
         quiet(is_held_to_the_cap_with_arrays),
+        quiet(is_capped_in_graphs),
         quiet(is_refunded_by_a_reset),
         quiet(is_told_why_an_ordinal_is_not_there),
         quiet(leaves_the_error_to_be_read),

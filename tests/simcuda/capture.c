@@ -86,6 +86,17 @@ CUresult capture_or_run(CUstream stream, const struct work *work)
     return CUDA_SUCCESS;
 }
 
+CUgraph capture_graph(CUstream stream, const CUgraphNode **last, size_t *count)
+{
+    struct session *session = session_of(stream);
+
+    if (!session || session->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return NULL;
+    *last = stream->last;
+    *count = stream->last_count;
+    return session->graph;
+}
+
 CUresult capture_check_unsafe(void)
 {
     CUresult result = CUDA_SUCCESS;

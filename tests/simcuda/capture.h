@@ -14,6 +14,10 @@ int capture_active(CUstream stream);
 /* On a capturing stream adds the work as a node, else does it. Checks the stream. */
 CUresult capture_or_run(CUstream stream, const struct work *work);
 
+/* The graph that a capturing stream records into, with what its next node depends on; NULL where
+ * none is active. */
+CUgraph capture_graph(CUstream stream, const CUgraphNode **last, size_t *count);
+
 /* For calls that a capture forbids (UNSAFE): 900, and the capture is spoilt, where one is
  * running that was begun in global mode anywhere or in thread-local mode here, unless this thread's
  * own mode allows it. */

@@ -50,6 +50,17 @@ CUgraphNode graph_add(CUgraph graph, const CUgraphNode *needs, size_t count,
     return node;
 }
 
+int graph_has_memory(CUgraph graph)
+{
+    for (size_t i = 0; i < graph->count; i++) {
+        const struct work *work = &graph->nodes[i]->work;
+        if (work->type == NODE_MEM_ALLOC || work->type == NODE_MEM_FREE ||
+            (work->type == NODE_CHILD && graph_has_memory(work->child)))
+            return 1;
+    }
+    return 0;
+}
+
 CUgraph graph_copy(CUgraph graph)
 {
     CUgraph copy = graph_new();
@@ -67,6 +78,55 @@ CUgraph graph_copy(CUgraph graph)
         for (size_t k = 0; k < copy->nodes[i]->need_count; k++)
             copy->nodes[i]->needs[k] = copy->nodes[i]->needs[k]->copy;
     return copy;
+}
+
+/* A memory of this graph that a node among these, or before them, has freed; and that no node since
+ * has taken again, which a captured chain shows by itself: the newest node of an address counts. */
+static struct graph_memory *freed_before(CUgraph graph, const CUgraphNode *needs, size_t count,
+                                         const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    for (size_t i = 0; i < graph->count; i++)
+        graph->nodes[i]->done = 0;
+    for (size_t i = 0; i < count; i++)
+        needs[i]->done = 1;
+    for (size_t i = graph->count; i-- > 0;)
+        for (size_t k = 0; graph->nodes[i]->done && k < graph->nodes[i]->need_count; k++)
+            graph->nodes[i]->needs[k]->done = 1;
+    for (size_t i = 0; i < graph->count; i++) {
+        const struct work *alloc = &graph->nodes[i]->work;
+        int freed = 0;
+        if (alloc->type != NODE_MEM_ALLOC || !graph_memory_serves(alloc->alloc.memory, params))
+            continue;
+        for (size_t k = 0; k < graph->count; k++) {
+            const struct work *other = &graph->nodes[k]->work;
+            if (other->type == NODE_MEM_ALLOC && other->alloc.memory == alloc->alloc.memory)
+                freed = 0;
+            if (other->type == NODE_MEM_FREE && graph->nodes[k]->done &&
+                other->freed == graph_memory_address(alloc->alloc.memory))
+                freed = 1;
+        }
+        if (freed)
+            return alloc->alloc.memory;
+    }
+    return NULL;
+}
+
+CUresult graph_alloc(CUgraph graph, const CUgraphNode *needs, size_t count,
+                     CUDA_MEM_ALLOC_NODE_PARAMS *params, struct work *work)
+{
+    struct graph_memory *again = freed_before(graph, needs, count, params);
+    CUresult result = CUDA_SUCCESS;
+
+    *work = (struct work){.type = NODE_MEM_ALLOC};
+    work->alloc.memory = again;
+    if (again) {
+        graph_memory_hold(again);
+        params->dptr = graph_memory_address(again);
+    } else {
+        result = graph_memory_reserve(params, &work->alloc.memory);
+    }
+    work->alloc.params = *params;
+    return result;
 }
 
 CUresult graph_check(CUgraph graph, const CUgraphNode *needs, size_t count)
@@ -99,6 +159,8 @@ CUresult sim_cuGraphClone(CUgraph *clone, CUgraph graph)
 {
     if (!clone || !handle_is(graph, HANDLE_GRAPH))
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_memory(graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
     *clone = graph_copy(graph);
     return CUDA_SUCCESS;
 }
@@ -119,6 +181,8 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode node)
         return CUDA_ERROR_INVALID_VALUE;
     CUgraph graph = node->graph;
     size_t kept = 0;
+    if (graph_has_memory(graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < graph->count; i++) {
         forget_need(graph->nodes[i], node);
         if (graph->nodes[i] != node)

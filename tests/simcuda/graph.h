@@ -9,6 +9,8 @@
 #include "abi_more.h"
 #include "handles.h"
 
+struct device;
+
 enum node_type {
     NODE_KERNEL = 0,
     NODE_MEMCPY = 1,
@@ -61,6 +63,10 @@ CUgraph graph_copy(CUgraph graph);
 /* A new node that takes over what the work owns. */
 CUgraphNode graph_add(CUgraph graph, const CUgraphNode *needs, size_t count,
                       const struct work *work);
+/* The work of a node that allocates: an address of its own, or that of a memory that the nodes
+ * before it have freed. Fills params->dptr. */
+CUresult graph_alloc(CUgraph graph, const CUgraphNode *needs, size_t count,
+                     CUDA_MEM_ALLOC_NODE_PARAMS *params, struct work *work);
 /* 1 or 400 unless the graph and all of the nodes are the program's to name. */
 CUresult graph_check(CUgraph graph, const CUgraphNode *needs, size_t count);
 
@@ -68,5 +74,12 @@ CUresult graph_check(CUgraph graph, const CUgraphNode *needs, size_t count);
 CUresult work_run(const struct work *work);
 /* Does a graph's work, each node after those that it needs. */
 CUresult graph_run(CUgraph graph);
+
+/* Has the graph, or a child of it, nodes that allocate or free? */
+int graph_has_memory(CUgraph graph);
+/* Bytes of a device that executable graphs have mapped beyond what is alive: all of them use the
+ * same memory, since nothing runs at the same time. And the end of these mappings. */
+size_t graph_mapped(const struct device *device);
+void graph_unmap(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include "backing.h"
 #include "devices.h"
 #include "granule.h"
+#include "graph.h"
 #include "pools.h"
 #include "ranges.h"
 
@@ -15,6 +16,8 @@ enum graph_attribute { USED_CURRENT, USED_HIGH, RESERVED_CURRENT, RESERVED_HIGH 
 
 struct graph_memory {
     struct range *range;
+    void *backing;
+    size_t backing_bytes;
     struct device *device;
     unsigned int references;
     struct graph_memory *next;
@@ -26,16 +29,22 @@ static struct range *ranges;
 CUresult graph_memory_reserve(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct graph_memory **out)
 {
     struct device *device = device_of(params->poolProps.location.id);
-    size_t charged = granule_up(params->bytesize, GRANULE_SMALL);
+    size_t charged = granule_of(params->bytesize);
 
     if (params->bytesize == 0 || params->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
         params->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device)
         return CUDA_ERROR_INVALID_VALUE;
-    void *address = charged ? backing_take(charged) : NULL;
+    /* what has pages of its own begins with a page of the card */
+    size_t slack = charged % GRANULE_LARGE ? 0 : GRANULE_LARGE;
+    void *address = charged ? backing_take(charged + slack) : NULL;
     struct graph_memory *memory = address ? calloc(1, sizeof *memory) : NULL;
     if (!memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    memory->backing = address;
+    memory->backing_bytes = charged + slack;
     memory->device = device;
+    if (slack)
+        address = range_pointer(granule_up(range_address(address), GRANULE_LARGE));
     memory->references = 1;
     memory->range = range_add((struct range){.base = range_address(address),
                                              .bytes = params->bytesize,
@@ -51,6 +60,28 @@ CUresult graph_memory_reserve(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct graph_m
     return CUDA_SUCCESS;
 }
 
+int graph_memory_serves(const struct graph_memory *memory, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    return memory->device == device_of(params->poolProps.location.id) &&
+           memory->range->charged == granule_of(params->bytesize);
+}
+
+CUdeviceptr graph_memory_address(const struct graph_memory *memory) { return memory->range->base; }
+
+size_t graph_memory_bytes(const struct graph_memory *memory, const struct device *device)
+{
+    return memory->device == device ? memory->range->charged : 0;
+}
+
+int graph_memory_is_live(const struct graph_memory *memory) { return !memory->range->dormant; }
+
+int graph_memory_known(CUdeviceptr address)
+{
+    const struct range *range = range_from(address);
+
+    return range && range->kind == RANGE_GRAPH;
+}
+
 void graph_memory_hold(struct graph_memory *memory) { memory->references++; }
 
 void graph_memory_drop(struct graph_memory *memory)
@@ -62,7 +93,7 @@ void graph_memory_drop(struct graph_memory *memory)
     while (*link != memory)
         link = &(*link)->next;
     *link = memory->next;
-    backing_give(range_pointer(memory->range->base), memory->range->charged);
+    backing_give(memory->backing, memory->backing_bytes);
     range_remove(memory->range, &ranges);
     free(memory);
 }
@@ -130,8 +161,11 @@ CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice ordinal, int attribute, void 
         return CUDA_ERROR_INVALID_DEVICE;
     if (!value || attribute < USED_CURRENT || attribute > RESERVED_HIGH)
         return CUDA_ERROR_INVALID_VALUE;
-    return sim_cuMemPoolGetAttribute(pool_of_graphs(device), (int)pool_attributes[attribute],
-                                     value);
+    CUresult result =
+        sim_cuMemPoolGetAttribute(pool_of_graphs(device), (int)pool_attributes[attribute], value);
+    if (attribute == USED_CURRENT) /* alive, or still mapped by a graph that has run */
+        *(cuuint64_t *)value += graph_mapped(device);
+    return result;
 }
 
 CUresult sim_cuDeviceSetGraphMemAttribute(CUdevice ordinal, int attribute, void *value)
@@ -154,6 +188,7 @@ CUresult sim_cuDeviceGraphMemTrim(CUdevice ordinal)
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
+    graph_unmap();
     pool_trim(pool_of_graphs(device), 0);
     return CUDA_SUCCESS;
 }

@@ -61,9 +61,33 @@ CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CU
     if (!node || graph_check(graph, needs, count) != CUDA_SUCCESS ||
         graph_check(child, NULL, 0) != CUDA_SUCCESS)
         return CUDA_ERROR_INVALID_VALUE;
+    if (graph_has_memory(child)) /* such a graph can only be moved into another */
+        return CUDA_ERROR_NOT_SUPPORTED;
     struct work work = {.type = NODE_CHILD, .child = graph_copy(child)};
     work.child->inner = 1;
     return add(node, graph, needs, count, &work);
+}
+
+enum { CHILD_MOVED = 1 };
+
+static CUresult add_child(CUgraphNode *node, CUgraph graph, const CUgraphNode *needs, size_t count,
+                          CUgraph child, int ownership)
+{
+    if (ownership != CHILD_MOVED)
+        return sim_cuGraphAddChildGraphNode(node, graph, needs, count, child);
+    if (!node || graph_check(graph, needs, count) != CUDA_SUCCESS ||
+        graph_check(child, NULL, 0) != CUDA_SUCCESS || child->inner || child == graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    child->inner = 1;
+    return add(node, graph, needs, count, &(struct work){.type = NODE_CHILD, .child = child});
+}
+
+CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
+{
+    if (!graph || !handle_is(node, HANDLE_NODE) || node->work.type != NODE_CHILD)
+        return CUDA_ERROR_INVALID_VALUE;
+    *graph = node->work.child;
+    return CUDA_SUCCESS;
 }
 
 static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *needs, size_t count,
@@ -93,18 +117,16 @@ CUresult sim_cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgr
 
     if (!node || !params || graph_check(graph, needs, count) != CUDA_SUCCESS)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = graph_memory_reserve(params, &work.alloc.memory);
-    if (result != CUDA_SUCCESS)
-        return result;
-    work.alloc.params = *params;
-    *node = graph_add(graph, needs, count, &work);
-    return CUDA_SUCCESS;
+    CUresult result = graph_alloc(graph, needs, count, params, &work);
+    if (result == CUDA_SUCCESS)
+        *node = graph_add(graph, needs, count, &work);
+    return result;
 }
 
 CUresult sim_cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *needs,
                                    size_t count, CUdeviceptr address)
 {
-    if (!address)
+    if (!graph_memory_known(address))
         return CUDA_ERROR_INVALID_VALUE;
     return add(node, graph, needs, count, &(struct work){.type = NODE_MEM_FREE, .freed = address});
 }
@@ -138,6 +160,9 @@ CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode 
     case NODE_MEM_FREE:
         return sim_cuGraphAddMemFreeNode(node, graph, needs, count,
                                          (CUdeviceptr)params->reserved1[0]);
+    case NODE_CHILD:
+        return add_child(node, graph, needs, count, (CUgraph)(uintptr_t)params->reserved1[0],
+                         (int)params->reserved1[1]);
     case NODE_EMPTY:
     case NODE_KERNEL:
         return add(node, graph, needs, count, &(struct work){.type = (enum node_type)params->type});

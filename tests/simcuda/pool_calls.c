@@ -229,14 +229,18 @@ static CUresult allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool)
 static CUresult capture_allocation(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
                                    CUstream stream)
 {
-    struct work work = {.type = NODE_MEM_ALLOC};
+    CUDA_MEM_ALLOC_NODE_PARAMS params = {.poolProps = pool->props, .bytesize = bytes};
+    const CUgraphNode *last;
+    size_t count;
+    struct work work;
+    CUgraph graph = capture_graph(stream, &last, &count);
 
-    work.alloc.params.poolProps = pool->props;
-    work.alloc.params.bytesize = bytes;
-    CUresult result = graph_memory_reserve(&work.alloc.params, &work.alloc.memory);
+    if (!graph)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    CUresult result = graph_alloc(graph, last, count, &params, &work);
     if (result != CUDA_SUCCESS)
         return result;
-    *address = work.alloc.params.dptr;
+    *address = params.dptr;
     return capture_or_run(stream, &work);
 }
 
@@ -273,6 +277,8 @@ CUresult sim_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
         return result;
     if (!address)
         return CUDA_SUCCESS;
+    if (capture_active(stream) && !graph_memory_known(address))
+        return CUDA_ERROR_INVALID_VALUE;
     if (capture_active(stream))
         return capture_or_run(stream, &(struct work){.type = NODE_MEM_FREE, .freed = address});
     struct range *range = range_from(address);

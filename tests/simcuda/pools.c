@@ -4,6 +4,7 @@
 #include "backing.h"
 #include "devices.h"
 #include "granule.h"
+#include "settings.h"
 #include "state.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@ CUmemoryPool pool_new(struct device *device, const CUmemPoolProps *props)
         abort();
     pool->device = device;
     pool->props = *props;
+    pool->chunk = GRANULE_POOL;
     for (int i = 0; i < 3; i++)
         pool->reuse[i] = 1;
     pool->next = pools;
@@ -54,16 +56,17 @@ CUmemoryPool pool_of_graphs(struct device *device)
     CUmemoryPool pool = driver_pool(device, &device->graph_pool);
 
     pool->threshold = UINT64_MAX; /* graph memory goes back by trim alone */
+    pool->chunk = settings_graph_chunk_bytes();
     return pool;
 }
 
 /* Takes whole chunks of the card for a request; other pools' idle memory goes first. */
 static CUresult grow(CUmemoryPool pool, size_t bytes)
 {
-    size_t growth = granule_up(bytes, GRANULE_POOL);
+    size_t growth = granule_up(bytes, pool->chunk);
 
     if (growth == 0 || (pool->props.maxSize &&
-                        pool->reserved + growth > granule_up(pool->props.maxSize, GRANULE_POOL)))
+                        pool->reserved + growth > granule_up(pool->props.maxSize, pool->chunk)))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (pool->device && state_take(pool->device->gpu->index, growth, USE_ALLOCATION) != 0) {
         pools_trim_all(pool->device);
@@ -91,13 +94,23 @@ CUresult pool_take(CUmemoryPool pool, size_t bytes)
 
 void pool_return(CUmemoryPool pool, size_t bytes) { pool->used -= bytes; }
 
+CUresult pool_reserve(CUmemoryPool pool, size_t bytes)
+{
+    const cuuint64_t idle = pool->reserved - pool->used;
+    CUresult result = bytes > idle ? grow(pool, bytes - idle) : CUDA_SUCCESS;
+
+    if (result == CUDA_SUCCESS && pool->used + bytes > pool->used_high)
+        pool->used_high = pool->used + bytes;
+    return result;
+}
+
 void pool_trim(CUmemoryPool pool, cuuint64_t keep)
 {
     cuuint64_t floor = keep > pool->used ? keep : pool->used;
 
     if (pool->reserved <= floor)
         return;
-    cuuint64_t given = (pool->reserved - floor) & ~((cuuint64_t)GRANULE_POOL - 1);
+    cuuint64_t given = (pool->reserved - floor) & ~((cuuint64_t)pool->chunk - 1);
     pool->reserved -= given;
     if (pool->device && given)
         state_give(pool->device->gpu->index, given, USE_ALLOCATION);

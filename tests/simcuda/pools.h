@@ -12,6 +12,7 @@ struct CUmemPoolHandle_st {
     struct device *device; /* NULL: host memory, which takes nothing of a card */
     CUmemPoolProps props;
     cuuint64_t reserved, used, reserved_high, used_high, threshold;
+    size_t chunk;         /* it grows by multiples of this power of two */
     int reuse[3];         /* the three REUSE_* attributes */
     uint64_t peers;       /* a bit for each device that was given access */
     struct range *memory; /* live allocations */
@@ -30,6 +31,8 @@ CUmemoryPool pool_of_graphs(struct device *device);
  * back. */
 CUresult pool_take(CUmemoryPool pool, size_t bytes);
 void pool_return(CUmemoryPool pool, size_t bytes);
+/* Makes the pool's idle reserve at least so many bytes: 0 or 2. */
+CUresult pool_reserve(CUmemoryPool pool, size_t bytes);
 /* Ends an allocation of a pool. */
 void pool_free(struct range *range);
 /* Destroys a pool, now or when its last allocation ends. */

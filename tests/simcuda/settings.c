@@ -1,6 +1,8 @@
 /* settings.c -- see settings.h. */
 #include "settings.h"
 
+#include "granule.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@ static const char default_gpus[] = "24GiB@geforce,80GiB@tesla,24GiB@geforce,80Gi
 static struct {
     char *gpus, *fail, *missing, *state;
     int driver, hide_processes;
-    uint64_t context_bytes, module_bytes;
+    uint64_t context_bytes, module_bytes, graph_chunk_bytes;
 } settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -89,6 +91,7 @@ static void read_environment(void)
     settings.hide_processes = processes != NULL;
     settings.context_bytes = size_of("SIMCUDA_CONTEXT", 300 * MIB);
     settings.module_bytes = size_of("SIMCUDA_MODULE", 0);
+    settings.graph_chunk_bytes = size_of("SIMCUDA_GRAPH_CHUNK", GRANULE_POOL);
     settings.driver = (int)size_of("SIMCUDA_DRIVER", 0);
     check_failures(settings.fail);
 }
@@ -121,6 +124,12 @@ uint64_t settings_module_bytes(void)
 {
     pthread_once(&once, read_environment);
     return settings.module_bytes;
+}
+
+uint64_t settings_graph_chunk_bytes(void)
+{
+    pthread_once(&once, read_environment);
+    return settings.graph_chunk_bytes;
 }
 
 const char *settings_state_path(void)

@@ -14,6 +14,7 @@ const char *settings_gpus(void);
 int settings_driver(void); /* 0: not set */
 uint64_t settings_context_bytes(void);
 uint64_t settings_module_bytes(void);
+uint64_t settings_graph_chunk_bytes(void);
 int settings_hide_processes(void);
 const char *settings_state_path(void);
 

@@ -33,6 +33,27 @@ static void test_what_is_put_is_taken_once(void **state)
     track_forget(&table);
 }
 
+static void test_what_is_read_stays(void **state)
+{
+    (void)state;
+    struct track_table table = {0};
+    struct track_entry in = entry_of(0x7f0000000200), out;
+    assert_false(track_find(&table, in.key, &out));
+    track_recount(&table, in.key, 10); /* not there: nothing */
+    assert_true(track_put(&table, &in));
+    assert_true(track_find(&table, in.key, &out));
+    assert_int_equal(out.bytes, in.bytes);
+    assert_int_equal(out.owner, in.owner);
+    assert_int_equal(out.count, 9);
+    track_recount(&table, in.key, 10);
+    assert_true(track_find(&table, in.key, &out));
+    assert_int_equal(out.count, 10);
+    assert_true(track_take(&table, in.key, &out));
+    assert_int_equal(out.count, 10);
+    assert_false(track_find(&table, in.key, &out));
+    track_forget(&table);
+}
+
 static void test_keys_at_the_edges(void **state)
 {
     (void)state;
@@ -192,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_put_is_taken_once),
+        cmocka_unit_test(test_what_is_read_stays),
         cmocka_unit_test(test_keys_at_the_edges),
         cmocka_unit_test(test_a_million),
         cmocka_unit_test(test_the_end_of_an_owner),

@@ -121,13 +121,87 @@ static void test_graph_memory(void **state)
     ok(cuda.cuGraphExecDestroy(executable));
 }
 
+/* A free node before an allocation of the same size lets it have the same address; what is mapped
+ * for a graph that has run counts as used until it is trimmed; upload reserves, too. */
+static void test_reuse_and_upload(void **state)
+{
+    struct instantiate_params params = {.flags = 2 /* upload */, .upload_stream = stream};
+    CUdeviceptr first, second, third;
+    CUgraph graph;
+    CUgraphExec executable, another;
+    cuuint64_t used = 0;
+
+    (void)state;
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuMemFreeAsync(1 << 20, stream)); /* no graph's memory */
+    ok(cuda.cuMemAllocAsync(&first, 20 * MIB, stream));
+    ok(cuda.cuMemFreeAsync(first, stream));
+    ok(cuda.cuMemAllocAsync(&second, 20 * MIB, stream));
+    ok(cuda.cuMemAllocAsync(&third, 20 * MIB, stream));
+    ok(cuda.cuMemFreeAsync(second, stream));
+    ok(cuda.cuMemFreeAsync(third, stream));
+    ok(cuda.cuStreamEndCapture(stream, &graph));
+    assert_int_equal(first, second);
+    assert_int_not_equal(second, third);
+    ok(cuda.cuGraphInstantiateWithParams(&executable, graph, &params));
+    assert_int_equal(client_live(), 64 * MIB);
+    fails(CUDA_ERROR_INVALID_VALUE, cuda.cuGraphInstantiateWithFlags(&another, graph, 0));
+    fails(CUDA_ERROR_NOT_SUPPORTED, cuda.cuGraphClone(&graph, graph));
+    ok(cuda.cuGraphLaunch(executable, stream));
+    ok(cuda.cuGraphLaunch(executable, stream));
+    assert_int_equal(client_live(), 64 * MIB);
+    ok(cuda.cuDeviceGetGraphMemAttribute(0, 0, &used));
+    assert_int_equal(used, 40 * MIB);
+    ok(cuda.cuDeviceGraphMemTrim(0));
+    ok(cuda.cuDeviceGetGraphMemAttribute(0, 0, &used));
+    assert_int_equal(used, 0);
+    assert_int_equal(client_live(), 0);
+    ok(cuda.cuGraphUpload(executable, stream));
+    assert_int_equal(client_live(), 64 * MIB);
+    ok(cuda.cuGraphExecDestroy(executable));
+    ok(cuda.cuDeviceGraphMemTrim(0));
+    ok(cuda.cuGraphDestroy(graph));
+}
+
+/* A graph with memory nodes is moved into another, and launched with it. */
+static void test_child(void **state)
+{
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUDA_MEM_ALLOC_NODE_PARAMS alloc = {.poolProps = props, .bytesize = 50 * MIB};
+    CUgraphNodeParams moved = {.type = (CUgraphNodeType)4};
+    CUgraph graph, child, found;
+    CUgraphNode node;
+    CUgraphExec executable;
+
+    (void)state;
+    ok(cuda.cuGraphCreate(&graph, 0));
+    ok(cuda.cuGraphCreate(&child, 0));
+    ok(cuda.cuGraphAddMemAllocNode(&node, child, NULL, 0, &alloc));
+    fails(CUDA_ERROR_NOT_SUPPORTED, cuda.cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+    moved.reserved1[0] = (long long)(intptr_t)child;
+    moved.reserved1[1] = 1;
+    ok(cuda.cuGraphAddNode(&node, graph, NULL, 0, &moved));
+    ok(cuda.cuGraphChildGraphNodeGetGraph(node, &found));
+    assert_ptr_equal(found, child);
+    ok(cuda.cuGraphInstantiateWithFlags(&executable, graph, 0));
+    ok(cuda.cuGraphLaunch(executable, stream));
+    assert_int_equal(client_live(), 64 * MIB);
+    ok(cuda.cuGraphExecDestroy(executable));
+    ok(cuda.cuGraphDestroy(graph));
+    ok(cuda.cuDeviceGraphMemTrim(0)); /* nothing goes: the memory is alive without its graph */
+    assert_int_equal(client_live(), 64 * MIB);
+    ok(cuda.cuMemFree_v2(alloc.dptr));
+    ok(cuda.cuDeviceGraphMemTrim(0));
+    assert_int_equal(client_live(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spoilt),
-        cmocka_unit_test(test_relaxed),
-        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_graph_memory),
+        cmocka_unit_test(test_spoilt),           cmocka_unit_test(test_relaxed),
+        cmocka_unit_test(test_replay),           cmocka_unit_test(test_graph_memory),
+        cmocka_unit_test(test_reuse_and_upload), cmocka_unit_test(test_child),
     };
 
     return cmocka_run_group_tests(tests, start, NULL);
