@@ -45,7 +45,7 @@ uint64_t hook_current_context(void)
     CUcontext context = NULL;
     if (!real.cuCtxGetCurrent || real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
         return 0;
-    return (uint64_t)(uintptr_t)context;
+    return context_owner((uint64_t)(uintptr_t)context);
 }
 
 bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device,
