@@ -350,6 +350,10 @@ typedef struct CUipcEventHandle_st {
 } CUipcEventHandle;
 typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
 typedef unsigned int CUmemRangeHandleType;
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUextSemaphore_st *CUexternalSemaphore;
+typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
 
 /* Modules, libraries, limits: passed on. */
 typedef struct CUmod_st *CUmodule;

@@ -56,12 +56,19 @@ CUresult hook_find_device(int *device)
     return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
 }
 
-uint64_t hook_current_context(void)
+CUresult hook_find_owner(uint64_t *owner)
 {
     CUcontext context = NULL;
-    if (!real.cuCtxGetCurrent || real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
-        return 0;
-    return (uint64_t)(uintptr_t)context;
+    CUresult rc = real.cuCtxGetCurrent ? real.cuCtxGetCurrent(&context) : CUDA_ERROR_NOT_SUPPORTED;
+    *owner = rc == CUDA_SUCCESS ? context_owner((uint64_t)(uintptr_t)context) : 0;
+    return rc;
+}
+
+uint64_t hook_current_context(void)
+{
+    uint64_t owner;
+    (void)hook_find_owner(&owner);
+    return owner;
 }
 
 bool hook_start_refusal(struct text_line *line, const char *rule, const char *call, int device,
@@ -123,7 +130,6 @@ CUresult hook_charge(struct charge *charge, int device, const char *call, uint64
 
 CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t bytes)
 {
-    CUcontext context;
     int device;
     CUresult rc = hook_find_device(&device);
     if (rc == CUDA_SUCCESS)
@@ -131,10 +137,8 @@ CUresult hook_charge_current(struct charge *charge, const char *call, uint64_t b
     if (rc != CUDA_SUCCESS || charge->device == NO_DEVICE)
         return rc;
     /* now, since afterwards it is too late for an error */
-    rc = real.cuCtxGetCurrent ? real.cuCtxGetCurrent(&context) : CUDA_ERROR_NOT_SUPPORTED;
-    if (rc == CUDA_SUCCESS)
-        charge->owner = (uint64_t)(uintptr_t)context;
-    else
+    rc = hook_find_owner(&charge->owner);
+    if (rc != CUDA_SUCCESS)
         hook_refund(charge);
     return rc;
 }

@@ -77,8 +77,12 @@ bool hook_says_nothing_there(CUresult rc);
 /* The current context's device; NO_DEVICE where there is none. Otherwise what the hook must answer.
  */
 CUresult hook_find_device(int *device);
-/* Handle of the current context as a number; 0 without one. */
+/* Handle, as a number, of the context that memory allocated now belongs to: the current one, or,
+ * for a green context, its device's primary one. 0 without one, or, with the second, where the
+ * driver does not say. */
+CUresult hook_find_owner(uint64_t *owner);
 uint64_t hook_current_context(void);
+uint64_t context_owner(uint64_t context); /* the same of any context (hook_context.c) */
 
 /* The line of a request that would pass the cap of a device; `bytes` 0: not known. */
 void hook_say_over_cap(const char *call, int device, uint64_t bytes);
@@ -117,6 +121,8 @@ enum memory_kind {
  * frees the memory and says so. */
 CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address, uint64_t owner,
                      enum memory_kind kind);
+/* managed = deny, ignore or count: whether managed memory counts, or the refusal. */
+CUresult managed_rule(const char *call, bool *counts);
 /* The two halves of a free: before the driver's, since the address may be handed out again at once,
  * and after it. */
 struct track_entry;
@@ -142,16 +148,18 @@ bool sparse_keep(uint64_t array, uint64_t owner, const CUDA_ARRAY_SPARSE_PROPERT
 bool sparse_take(uint64_t array, struct track_entry *entry);
 void sparse_taken(const struct track_entry *entry, bool gone);
 
-/* Physical memory (hook_vmm.c) as what is mapped otherwise than by cuMemMap holds it: one mapping
- * more (false: not a handle that is counted), and one less. */
-bool vmm_hold(CUmemGenericAllocationHandle handle);
-void vmm_drop(CUmemGenericAllocationHandle handle);
-
 /* A pool's number as an owner: no handle of a context is so small. */
 enum { POOL_OWNER = 1 };
 /* Likewise for all that is alive in the pools of a device. */
 void pool_memory_ends(int device, uint32_t end);
 void pool_memory_ended(int device, uint32_t end, bool gone);
+
+/* ipc = deny (hook_ipc.c) and peer_access = deny (hook_peer.c), for doors that are counted too:
+ * asked first; the answer of a refused act, with its line. */
+bool ipc_is_denied(void);
+CUresult ipc_refuse(const char *call);
+bool peer_is_denied(void);
+CUresult peer_refuse(const char *call);
 
 /* The parts of hook_refresh() and hook_trim() (hook_pool.c, hook_graph.c). */
 void pool_refresh(int device);

@@ -20,7 +20,7 @@ struct making {
     bool mipmapped;
     unsigned int levels; /* as asked for; 1 where it is not mipmapped */
     struct charge charge;
-    CUcontext context;
+    uint64_t owner; /* its context, as a number */
 };
 
 static bool takes_no_memory(const CUDA_ARRAY3D_DESCRIPTOR *shape)
@@ -81,7 +81,7 @@ static CUresult make(struct making *making, const char *call)
     CUresult rc = hook_capped_device(&device);
     if (rc != CUDA_SUCCESS || (device == NO_DEVICE && !takes_no_memory(&making->shape)))
         return rc;
-    rc = real.cuCtxGetCurrent(&making->context);
+    rc = hook_find_owner(&making->owner);
     if (rc != CUDA_SUCCESS || takes_no_memory(&making->shape))
         return rc;
     return hook_charge(&making->charge, device, call, bytes_of(making, device));
@@ -90,7 +90,7 @@ static CUresult make(struct making *making, const char *call)
 /* What takes no memory itself is remembered for what will be mapped into it. */
 static CUresult keep_sparse(const struct making *making, void *array)
 {
-    const uint64_t key = (uint64_t)(uintptr_t)array, owner = (uint64_t)(uintptr_t)making->context;
+    const uint64_t key = (uint64_t)(uintptr_t)array, owner = making->owner;
     CUDA_ARRAY_SPARSE_PROPERTIES tiles = {0};
     struct capture_pause pause;
     CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
@@ -111,7 +111,7 @@ static CUresult keep_counted(const struct making *making, const void *array)
 {
     const struct track_entry entry = {.key = (uint64_t)(uintptr_t)array,
                                       .bytes = making->charge.bytes,
-                                      .owner = (uint64_t)(uintptr_t)making->context,
+                                      .owner = making->owner,
                                       .device = (uint16_t)making->charge.device};
     return making->charge.device == NO_DEVICE || track_put(&arrays, &entry)
                ? CUDA_SUCCESS

@@ -24,6 +24,10 @@ static struct {
 static int live[ACCOUNT_DEVICES_MAX];
 static struct track_table created; /* created and green contexts -> device, kind */
 enum { WHOLE, SHARED };
+/* What cuCtxFromGreenCtx gave -> device, green context (owner). */
+static struct track_table converted;
+static int conversions;
+static struct track_table attached; /* contexts -> references by cuCtxAttach (count) */
 static struct short_lock lock;
 
 static bool is_device(CUdevice device) { return device >= 0 && device < ACCOUNT_DEVICES_MAX; }
@@ -32,6 +36,9 @@ void context_forget(void)
 {
     lock = (struct short_lock){0};
     track_forget(&created);
+    track_forget(&converted);
+    track_forget(&attached);
+    conversions = 0;
     for (int i = 0; i < ACCOUNT_DEVICES_MAX; i++) {
         live[i] = 0;
         primary[i].holders = 0;
@@ -159,14 +166,16 @@ static void contents_ended(uint64_t context, uint32_t end, bool gone)
 static CUresult destroy(CUresult (*original)(CUcontext context), CUcontext context)
 {
     const uint64_t owner = (uint64_t)(uintptr_t)context;
-    struct track_entry entry;
-    bool known = leave(context, &entry);
+    struct track_entry entry, references;
+    bool known = leave(context, &entry), has_references = track_take(&attached, owner, &references);
     const uint32_t end = memory_end();
     contents_end(owner, end);
     CUresult rc = original(context);
     contents_ended(owner, end, rc == CUDA_SUCCESS);
     if (known)
         left(&entry, rc == CUDA_SUCCESS);
+    if (has_references && rc != CUDA_SUCCESS)
+        track_put(&attached, &references);
     return rc;
 }
 
@@ -245,37 +254,6 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned 
     return finish("cuCtxCreate", rc, device, made, context, &birth);
 }
 
-CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUdevice device,
-                          unsigned int flags)
-{
-    struct overhead_birth birth;
-    HOOK_ENTER(cuGreenCtxCreate, (context, resources, device, flags));
-    if (!context)
-        return real.cuGreenCtxCreate(context, resources, device, flags);
-    CUresult rc = enter("cuGreenCtxCreate", device, false, &birth);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = real.cuGreenCtxCreate(context, resources, device, flags);
-    entered(rc, device, rc == CUDA_SUCCESS ? *context : NULL, &birth);
-    if (rc == CUDA_SUCCESS && !overhead_context_made(&birth)) {
-        hook_say_over_cap("cuGreenCtxCreate", device, 0);
-        if (cuGreenCtxDestroy(*context) == CUDA_SUCCESS)
-            rc = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    return rc;
-}
-
-CUresult cuGreenCtxDestroy(CUgreenCtx context)
-{
-    struct track_entry entry;
-    HOOK_ENTER(cuGreenCtxDestroy, (context));
-    bool known = leave(context, &entry);
-    CUresult rc = real.cuGreenCtxDestroy(context);
-    if (known)
-        left(&entry, rc == CUDA_SUCCESS);
-    return rc;
-}
-
 CUresult cuCtxDestroy(CUcontext context)
 {
     HOOK_ENTER(cuCtxDestroy, (context));
@@ -286,6 +264,41 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 {
     HOOK_ENTER(cuCtxDestroy_v2, (context));
     return destroy(real.cuCtxDestroy_v2, context);
+}
+
+/* One reference by cuCtxAttach more, or less; false where there is none to take off. */
+static bool attach(CUcontext context, int change)
+{
+    struct track_entry entry = {.key = (uint64_t)(uintptr_t)context};
+    short_lock_take(&lock);
+    bool found = track_take(&attached, entry.key, &entry);
+    entry.count += (uint32_t)change;
+    if ((found || change > 0) && entry.count > 0)
+        track_put(&attached,
+                  &entry); /* without memory for it the last detach is taken for the end */
+    short_lock_drop(&lock);
+    return found;
+}
+
+CUresult cuCtxAttach(CUcontext *context, unsigned int flags)
+{
+    HOOK_ENTER(cuCtxAttach, (context, flags));
+    CUresult rc = real.cuCtxAttach(context, flags);
+    if (rc == CUDA_SUCCESS && context)
+        attach(*context, 1);
+    return rc;
+}
+
+/* The one that takes the last reference off is a destruction. */
+CUresult cuCtxDetach(CUcontext context)
+{
+    HOOK_ENTER(cuCtxDetach, (context));
+    if (!attach(context, -1))
+        return destroy(real.cuCtxDetach, context);
+    CUresult rc = real.cuCtxDetach(context);
+    if (rc != CUDA_SUCCESS)
+        attach(context, 1);
+    return rc;
 }
 
 static CUresult release(CUresult (*original)(CUdevice device), CUdevice device);
@@ -350,27 +363,44 @@ static void device_ended(CUdevice device, uint64_t context, uint32_t end, bool g
     pool_memory_ended(device, end, gone);
 }
 
-static CUresult release(CUresult (*original)(CUdevice device), CUdevice device)
+/* One holder of the primary context less, in two halves around the driver's call. */
+struct leaving {
+    bool last;
+    uint64_t owner;
+    uint32_t end;
+};
+
+static void holder_leaves(CUdevice device, struct leaving *leaving)
 {
-    if (!is_device(device))
-        return original(device);
     owner_lock_take(&primary[device].lock);
-    const bool last = primary[device].holders <= 1;
-    const uint64_t owner = primary[device].context;
-    const uint32_t end = memory_end();
-    if (last)
-        device_ends(device, owner, end);
-    CUresult rc = original(device);
-    if (last) {
-        device_ended(device, owner, end, rc == CUDA_SUCCESS && is_inactive(device));
+    *leaving =
+        (struct leaving){primary[device].holders <= 1, primary[device].context, memory_end()};
+    if (leaving->last)
+        device_ends(device, leaving->owner, leaving->end);
+}
+
+static void holder_left(CUdevice device, const struct leaving *leaving, bool done)
+{
+    if (leaving->last) {
+        device_ended(device, leaving->owner, leaving->end, done && is_inactive(device));
         hook_refresh(device);
     }
-    if (rc == CUDA_SUCCESS && primary[device].holders > 0) {
+    if (done && primary[device].holders > 0) {
         primary[device].holders--;
         unclaim(device, 1);
         overhead_context_ended(device, !primary[device].holders);
     }
     owner_lock_drop(&primary[device].lock);
+}
+
+static CUresult release(CUresult (*original)(CUdevice device), CUdevice device)
+{
+    struct leaving leaving;
+    if (!is_device(device))
+        return original(device);
+    holder_leaves(device, &leaving);
+    CUresult rc = original(device);
+    holder_left(device, &leaving, rc == CUDA_SUCCESS);
     return rc;
 }
 
@@ -417,4 +447,129 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
     HOOK_ENTER(cuDevicePrimaryCtxReset_v2, (device));
     return reset(real.cuDevicePrimaryCtxReset_v2, device);
+}
+
+/* A green context is a holder of its device's primary context, and what is allocated while it is
+ * current is the primary context's ("CUDA Driver API", green contexts). */
+
+/* The driver's handle of the primary context, while a green context keeps it alive. */
+static CUresult learn_primary(CUdevice device)
+{
+    CUcontext context;
+    if (primary[device].context)
+        return CUDA_SUCCESS;
+    if (!real.cuDevicePrimaryCtxRetain || !real.cuDevicePrimaryCtxRelease_v2)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult rc = real.cuDevicePrimaryCtxRetain(&context, device);
+    if (rc == CUDA_SUCCESS) {
+        primary[device].context = (uint64_t)(uintptr_t)context;
+        rc = real.cuDevicePrimaryCtxRelease_v2(device);
+    }
+    return rc;
+}
+
+/* Under the device's lock. Only the first holder brings the primary context to life. */
+static CUresult create_green(CUgreenCtx *context, CUdevResourceDesc resources, CUdevice device,
+                             unsigned int flags)
+{
+    static const char call[] = "cuGreenCtxCreate";
+    struct overhead_birth birth;
+    struct track_entry entry;
+    CUresult rc = enter(call, device, !primary[device].holders, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuGreenCtxCreate(context, resources, device, flags);
+    entered(rc, device, rc == CUDA_SUCCESS ? *context : NULL, &birth);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    bool fits = overhead_context_made(&birth);
+    rc = learn_primary(device);
+    if (rc != CUDA_SUCCESS) { /* whose memory is whose could not be told */
+        if (real.cuGreenCtxDestroy && real.cuGreenCtxDestroy(*context) == CUDA_SUCCESS &&
+            leave(*context, &entry))
+            left(&entry, true);
+        return rc;
+    }
+    primary[device].holders++;
+    if (fits)
+        return CUDA_SUCCESS;
+    hook_say_over_cap(call, device, 0);
+    return cuGreenCtxDestroy(*context) == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUdevice device,
+                          unsigned int flags)
+{
+    HOOK_ENTER(cuGreenCtxCreate, (context, resources, device, flags));
+    if (!is_device(device) || !context)
+        return real.cuGreenCtxCreate(context, resources, device, flags);
+    owner_lock_take(&primary[device].lock);
+    CUresult rc = create_green(context, resources, device, flags);
+    owner_lock_drop(&primary[device].lock);
+    return rc;
+}
+
+static bool keep_conversion(const struct track_entry *entry)
+{
+    (void)entry;
+    return true;
+}
+
+static bool end_conversion(const struct track_entry *entry)
+{
+    (void)entry;
+    __atomic_fetch_sub(&conversions, 1, __ATOMIC_RELAXED);
+    return false;
+}
+
+CUresult cuGreenCtxDestroy(CUgreenCtx context)
+{
+    const uint64_t green = (uint64_t)(uintptr_t)context;
+    struct leaving leaving;
+    struct track_entry entry;
+    HOOK_ENTER(cuGreenCtxDestroy, (context));
+    if (!leave(context, &entry))
+        return real.cuGreenCtxDestroy(context);
+    holder_leaves(entry.device, &leaving);
+    track_set_aside(&converted, green, leaving.end);
+    CUresult rc = real.cuGreenCtxDestroy(context);
+    bool gone = rc == CUDA_SUCCESS;
+    track_settle(&converted, green, leaving.end, gone ? end_conversion : keep_conversion);
+    holder_left(entry.device, &leaving, gone);
+    if (!gone)
+        track_put(&created, &entry);
+    return rc;
+}
+
+CUresult cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green)
+{
+    struct track_entry entry, before;
+    HOOK_ENTER(cuCtxFromGreenCtx, (context, green));
+    CUresult rc = real.cuCtxFromGreenCtx(context, green);
+    if (rc != CUDA_SUCCESS || !context)
+        return rc;
+    short_lock_take(&lock);
+    if (track_take(&created, (uint64_t)(uintptr_t)green, &entry)) {
+        track_put(&created, &entry);
+        entry.owner = entry.key;
+        entry.key = (uint64_t)(uintptr_t)*context;
+        if (!track_take(&converted, entry.key, &before))
+            __atomic_fetch_add(&conversions, 1, __ATOMIC_RELAXED);
+        track_put(&converted, &entry);
+    }
+    short_lock_drop(&lock);
+    return rc;
+}
+
+uint64_t context_owner(uint64_t context)
+{
+    struct track_entry entry;
+    if (!context || __atomic_load_n(&conversions, __ATOMIC_RELAXED) == 0)
+        return context;
+    short_lock_take(&lock);
+    bool green = track_take(&converted, context, &entry);
+    if (green)
+        track_put(&converted, &entry);
+    short_lock_drop(&lock);
+    return green ? primary[entry.device].context : context;
 }

@@ -1,13 +1,16 @@
 /* hook_ipc.c -- ipc = deny: no memory or event of this process for others, nor theirs for it.
  *
- * Knows: the doors. Must not know: what is shared through them. Closing what is open
+ * Knows: the doors that are only guarded; those that are counted too are in hook_vmm.c and
+ * hook_external.c. Must not know: what is shared through them. Closing what is open
  * (cuIpcCloseMemHandle) is always allowed.
  */
 #include "hook.h"
 #include "log.h"
 #include "posture.h"
 
-static CUresult refuse(const char *call)
+bool ipc_is_denied(void) { return posture_needs(WHEN_IPC) != 0; }
+
+CUresult ipc_refuse(const char *call)
 {
     const struct posture_decision *decided = posture();
     struct text_line line;
@@ -25,52 +28,38 @@ static CUresult refuse(const char *call)
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address)
 {
     HOOK_ENTER(cuIpcGetMemHandle, (handle, address));
-    return refuse("cuIpcGetMemHandle");
+    return ipc_refuse("cuIpcGetMemHandle");
 }
 
 CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned int flags)
 {
     HOOK_ENTER(cuIpcOpenMemHandle, (address, handle, flags));
-    return refuse("cuIpcOpenMemHandle");
+    return ipc_refuse("cuIpcOpenMemHandle");
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned int flags)
 {
     HOOK_ENTER(cuIpcOpenMemHandle_v2, (address, handle, flags));
-    return refuse("cuIpcOpenMemHandle");
+    return ipc_refuse("cuIpcOpenMemHandle");
 }
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 {
     HOOK_ENTER(cuIpcGetEventHandle, (handle, event));
-    return refuse("cuIpcGetEventHandle");
+    return ipc_refuse("cuIpcGetEventHandle");
 }
 
 CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 {
     HOOK_ENTER(cuIpcOpenEventHandle, (event, handle));
-    return refuse("cuIpcOpenEventHandle");
-}
-
-CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle handle,
-                                      CUmemAllocationHandleType type, unsigned long long flags)
-{
-    HOOK_ENTER(cuMemExportToShareableHandle, (shared, handle, type, flags));
-    return refuse("cuMemExportToShareableHandle");
-}
-
-CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shared,
-                                        CUmemAllocationHandleType type)
-{
-    HOOK_ENTER(cuMemImportFromShareableHandle, (handle, shared, type));
-    return refuse("cuMemImportFromShareableHandle");
+    return ipc_refuse("cuIpcOpenEventHandle");
 }
 
 CUresult cuMemPoolExportToShareableHandle(void *shared, CUmemoryPool pool,
                                           CUmemAllocationHandleType type, unsigned long long flags)
 {
     HOOK_ENTER(cuMemPoolExportToShareableHandle, (shared, pool, type, flags));
-    return refuse("cuMemPoolExportToShareableHandle");
+    return ipc_refuse("cuMemPoolExportToShareableHandle");
 }
 
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *shared,
@@ -78,25 +67,25 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *shared,
                                             unsigned long long flags)
 {
     HOOK_ENTER(cuMemPoolImportFromShareableHandle, (pool, shared, type, flags));
-    return refuse("cuMemPoolImportFromShareableHandle");
+    return ipc_refuse("cuMemPoolImportFromShareableHandle");
 }
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shared, CUdeviceptr address)
 {
     HOOK_ENTER(cuMemPoolExportPointer, (shared, address));
-    return refuse("cuMemPoolExportPointer");
+    return ipc_refuse("cuMemPoolExportPointer");
 }
 
 CUresult cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
                                 CUmemPoolPtrExportData *shared)
 {
     HOOK_ENTER(cuMemPoolImportPointer, (address, pool, shared));
-    return refuse("cuMemPoolImportPointer");
+    return ipc_refuse("cuMemPoolImportPointer");
 }
 
 CUresult cuMemGetHandleForAddressRange(void *shared, CUdeviceptr address, size_t bytes,
                                        CUmemRangeHandleType type, unsigned long long flags)
 {
     HOOK_ENTER(cuMemGetHandleForAddressRange, (shared, address, bytes, type, flags));
-    return refuse("cuMemGetHandleForAddressRange");
+    return ipc_refuse("cuMemGetHandleForAddressRange");
 }

@@ -174,12 +174,18 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pitch, unsigned int
     return rc == CUDA_SUCCESS ? settle_pitch(&charge, *dptr, *pitch, height) : fail(&charge, rc);
 }
 
-static CUresult refuse_managed(const struct policy_settings *layer, uint32_t line_number)
+CUresult managed_rule(const char *call, bool *counts)
 {
     struct text_line line;
-    if (hook_start_refusal(&line, "managed", "cuMemAllocManaged", NO_DEVICE, NO_DEVICE)) {
+    size_t layer;
+    const struct posture_decision *decided = posture();
+    struct policy_choice managed = policy_managed(decided->layers, decided->layer_count, &layer);
+    *counts = managed.value != POLICY_IGNORE;
+    if (managed.value != POLICY_DENY)
+        return CUDA_SUCCESS;
+    if (hook_start_refusal(&line, "managed", call, NO_DEVICE, NO_DEVICE)) {
         text_add(&line, " refused: ");
-        policy_describe_rule(&line, layer, line_number);
+        policy_describe_rule(&line, &decided->layers[layer], managed.line);
         text_add(&line, " says managed = deny; use cudaMalloc instead of cudaMallocManaged");
         log_write(POLICY_LOG_WARN, &line);
     }
@@ -189,15 +195,14 @@ static CUresult refuse_managed(const struct policy_settings *layer, uint32_t lin
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
 {
     struct charge charge;
-    size_t layer;
+    bool counts;
     HOOK_ENTER(cuMemAllocManaged, (dptr, bytes, flags));
-    const struct posture_decision *decided = posture();
-    struct policy_choice managed = policy_managed(decided->layers, decided->layer_count, &layer);
-    if (managed.value == POLICY_DENY)
-        return refuse_managed(&decided->layers[layer], managed.line);
-    if (managed.value == POLICY_IGNORE || !dptr || !bytes)
+    CUresult rc = managed_rule("cuMemAllocManaged", &counts);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (!counts || !dptr || !bytes)
         return real.cuMemAllocManaged(dptr, bytes, flags);
-    CUresult rc = hook_charge_current(&charge, "cuMemAllocManaged", account_granule(bytes));
+    rc = hook_charge_current(&charge, "cuMemAllocManaged", account_granule(bytes));
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocManaged(dptr, bytes, flags);

@@ -223,14 +223,9 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
                : rc;
 }
 
-/* A multicast object is one address that reaches the memory of several devices. */
-CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle, const CUmulticastObjectProp *prop)
-{
-    HOOK_ENTER(cuMulticastCreate, (handle, prop));
-    if (prop && prop->numDevices > 1)
-        return refuse("cuMulticastCreate", NO_DEVICE, NO_DEVICE);
-    return real.cuMulticastCreate(handle, prop);
-}
+bool peer_is_denied(void) { return posture_needs(WHEN_PEER) != 0; }
+
+CUresult peer_refuse(const char *call) { return refuse(call, NO_DEVICE, NO_DEVICE); }
 
 nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other,
                                     nvmlGpuP2PCapsIndex_t index, nvmlGpuP2PStatus_t *status)

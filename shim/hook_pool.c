@@ -333,19 +333,78 @@ CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream stream)
     return free_async(real.cuMemFreeAsync_ptsz, dptr, stream);
 }
 
+/* The device whose cap a pool counts against, or NO_DEVICE. Managed memory without a place of its
+ * own counts on the first device. */
+static CUresult home_of(const char *call, CUmemAllocationType type, const CUmemLocation *location,
+                        int *device)
+{
+    bool counts = true;
+    CUresult rc = CUDA_SUCCESS;
+    *device = NO_DEVICE;
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        rc = managed_rule(call, &counts);
+    if (rc != CUDA_SUCCESS || !counts)
+        return rc;
+    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
+        *device = location->id;
+    } else if (type == CU_MEM_ALLOCATION_TYPE_MANAGED &&
+               location->type == CU_MEM_LOCATION_TYPE_INVALID) {
+        *device = 0;
+    }
+    return CUDA_SUCCESS;
+}
+
 /* A pool that finds no place in the books could not be counted. */
+static bool counted(CUmemoryPool pool, int device)
+{
+    return device == NO_DEVICE || !account_is_capped(device) ||
+           pools_learn(number_of(pool), device) != POOLS_NONE;
+}
+
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
+    int device;
     HOOK_ENTER(cuMemPoolCreate, (pool, props));
-    CUresult rc = real.cuMemPoolCreate(pool, props);
-    if (rc == CUDA_SUCCESS && pool && props &&
-        props->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-        account_is_capped(props->location.id) &&
-        pools_learn(number_of(*pool), props->location.id) == POOLS_NONE) {
+    if (!pool || !props)
+        return real.cuMemPoolCreate(pool, props);
+    CUresult rc = home_of("cuMemPoolCreate", props->allocType, &props->location, &device);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = real.cuMemPoolCreate(pool, props);
+    if (rc == CUDA_SUCCESS && !counted(*pool, device)) {
         real.cuMemPoolDestroy(*pool);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return rc;
+}
+
+/* The driver's own pools of managed memory are made nowhere: they are met here first. Those of
+ * device memory are known (find_pool). */
+static CUresult
+meet(CUresult (*original)(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type),
+     const char *call, CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    int device;
+    if (!pool || !location || type != CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return original(pool, location, type);
+    CUresult rc = home_of(call, type, location, &device);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = original(pool, location, type);
+    return rc != CUDA_SUCCESS || counted(*pool, device) ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+                                CUmemAllocationType type)
+{
+    HOOK_ENTER(cuMemGetDefaultMemPool, (pool, location, type));
+    return meet(real.cuMemGetDefaultMemPool, "cuMemGetDefaultMemPool", pool, location, type);
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    HOOK_ENTER(cuMemGetMemPool, (pool, location, type));
+    return meet(real.cuMemGetMemPool, "cuMemGetMemPool", pool, location, type);
 }
 
 /* What is alive in a destroyed pool lives on, and with it the memory that it lies in. */

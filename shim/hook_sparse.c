@@ -6,6 +6,7 @@
  * there.
  */
 #include "fork.h"
+#include "handles.h"
 #include "hook.h"
 #include "once.h"
 #include "track.h"
@@ -98,11 +99,11 @@ static bool find(const CUarrayMapInfo *info, struct track_entry *array)
 static void put_tile(uint32_t number, const struct tile *tile, CUmemGenericAllocationHandle handle)
 {
     struct track_entry before, now = {.bytes = handle, .owner = number};
-    const bool is_held = handle && vmm_hold(handle);
+    const bool is_held = handle && handles_hold(handle, HANDLES_MAPPING);
     if (!tile_key(number, tile, &now.key))
         return;
     if (track_take(&tiles, now.key, &before))
-        vmm_drop(before.bytes);
+        handles_drop(before.bytes, HANDLES_MAPPING);
     if (is_held)
         track_put(&tiles, &now);
 }
@@ -175,14 +176,14 @@ static CUresult map(CUresult (*original)(CUarrayMapInfo *list, unsigned int coun
 {
     for (unsigned int i = 0; list && i < count; i++) {
         if (maps(&list[i]))
-            vmm_hold(list[i].memHandle.memHandle);
+            handles_hold(list[i].memHandle.memHandle, HANDLES_MAPPING);
     }
     CUresult rc = original(list, count, stream);
     for (unsigned int i = 0; list && rc == CUDA_SUCCESS && i < count; i++)
         apply(&list[i]);
     for (unsigned int i = 0; list && i < count; i++) {
         if (maps(&list[i]))
-            vmm_drop(list[i].memHandle.memHandle);
+            handles_drop(list[i].memHandle.memHandle, HANDLES_MAPPING);
     }
     return rc;
 }
@@ -201,7 +202,7 @@ CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo *list, unsigned int count, CUstr
 
 static bool drop(const struct track_entry *tile)
 {
-    vmm_drop(tile->bytes);
+    handles_drop(tile->bytes, HANDLES_MAPPING);
     return false;
 }
 

@@ -1,86 +1,22 @@
-/* hook_vmm.c -- virtual memory management: handles, their references and their mappings.
+/* hook_vmm.c -- virtual memory management: physical memory and where it is mapped.
  *
- * Knows: physical memory lives until its references (create, retain) and its mappings are all gone,
- * in any order. Must not know: pools, linear memory. Imported handles are not in the table: the
- * exporter paid. Address reservations take no memory.
+ * Knows: the driver's calls, and what is mapped where. Must not know: the books of handles
+ * (handles.h), pools, linear memory. Address reservations take no memory.
  */
 #include "fork.h"
+#include "handles.h"
 #include "hook.h"
-#include "once.h"
 #include "track.h"
 
-/* Handle -> device, bytes, references (count), mappings (owner). */
-static struct track_table handles;
 /* First address -> bytes, handle (owner). */
 static struct track_table mappings;
-/* Entries are changed under the lock, which is never held across a call into the driver. */
-static struct short_lock lock;
 
 enum { MAPPINGS_AT_ONCE = 32 };
 
-/* Changes a handle's counts; true, with the entry, if that was the last of both and it left the
- * table. */
-static bool adjust_locked(uint64_t handle, int references, int maps, struct track_entry *entry,
-                          bool *known)
-{
-    *known = track_take(&handles, handle, entry);
-    if (!*known)
-        return false;
-    entry->count += (uint32_t)references;
-    entry->owner += (uint64_t)(int64_t)maps;
-    if (entry->count == 0 && entry->owner == 0)
-        return true;
-    track_put(&handles, entry);
-    return false;
-}
-
-static bool adjust(uint64_t handle, int references, int maps, struct track_entry *entry,
-                   bool *known)
-{
-    short_lock_take(&lock);
-    bool gone = adjust_locked(handle, references, maps, entry, known);
-    short_lock_drop(&lock);
-    return gone;
-}
-
-/* Undoes an adjust() of a handle that was known. */
-static void adjust_back(const struct track_entry *gone_entry, bool gone, uint64_t handle,
-                        int references, int maps)
-{
-    struct track_entry entry = *gone_entry;
-    bool known;
-    short_lock_take(&lock);
-    if (gone) {
-        entry.count = (uint32_t)references;
-        entry.owner = (uint64_t)maps;
-        track_put(&handles, &entry);
-    } else {
-        adjust_locked(handle, references, maps, &entry, &known);
-    }
-    short_lock_drop(&lock);
-}
-
-bool vmm_hold(CUmemGenericAllocationHandle handle)
-{
-    struct track_entry entry;
-    bool known;
-    adjust(handle, 0, 1, &entry, &known);
-    return known;
-}
-
-void vmm_drop(CUmemGenericAllocationHandle handle)
-{
-    struct track_entry entry;
-    bool known;
-    if (adjust(handle, 0, -1, &entry, &known))
-        account_refund(entry.device, entry.bytes);
-}
-
 void vmm_forget(void)
 {
-    track_forget(&handles);
+    handles_forget();
     track_forget(&mappings);
-    lock = (struct short_lock){0};
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
@@ -96,45 +32,31 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     rc = real.cuMemCreate(handle, bytes, prop, flags);
     if (charge.device == NO_DEVICE)
         return rc;
-    if (rc != CUDA_SUCCESS) {
-        hook_refund(&charge);
-        return rc;
-    }
-    const struct track_entry entry = {
-        .key = *handle, .bytes = charge.bytes, .device = (uint16_t)charge.device, .count = 1};
-    short_lock_take(&lock);
-    bool kept = track_put(&handles, &entry);
-    short_lock_drop(&lock);
-    if (!kept) {
+    if (rc == CUDA_SUCCESS && !handles_enter(*handle, charge.device, charge.bytes)) {
         real.cuMemRelease(*handle);
-        hook_refund(&charge);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (rc != CUDA_SUCCESS)
+        hook_refund(&charge);
     return rc;
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 {
-    struct track_entry entry;
-    bool known;
     HOOK_ENTER(cuMemRetainAllocationHandle, (handle, address));
     CUresult rc = real.cuMemRetainAllocationHandle(handle, address);
     if (rc == CUDA_SUCCESS && handle)
-        adjust(*handle, 1, 0, &entry, &known);
+        handles_hold(*handle, HANDLES_REFERENCE);
     return rc;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    struct track_entry entry;
-    bool known;
+    struct handles_leave leave;
     HOOK_ENTER(cuMemRelease, (handle));
-    bool gone = adjust(handle, -1, 0, &entry, &known);
+    handles_leave(&leave, handle, HANDLES_REFERENCE);
     CUresult rc = real.cuMemRelease(handle);
-    if (known && rc != CUDA_SUCCESS)
-        adjust_back(&entry, gone, handle, 1, 0);
-    else if (gone)
-        account_refund(entry.device, entry.bytes);
+    handles_left(&leave, rc == CUDA_SUCCESS);
     return rc;
 }
 
@@ -143,10 +65,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    struct track_entry entry;
-    bool known;
     HOOK_ENTER(cuMemMap, (address, bytes, offset, handle, flags));
-    adjust(handle, 0, 1, &entry, &known);
+    bool known = handles_hold(handle, HANDLES_MAPPING);
     CUresult rc = real.cuMemMap(address, bytes, offset, handle, flags);
     if (!known)
         return rc;
@@ -156,20 +76,21 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
             rc = real.cuMemUnmap(address, bytes) == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY
                                                                  : CUDA_SUCCESS;
     }
-    if (rc != CUDA_SUCCESS && adjust(handle, 0, -1, &entry, &known))
-        account_refund(entry.device, entry.bytes);
+    if (rc != CUDA_SUCCESS)
+        handles_drop(handle, HANDLES_MAPPING);
     return rc;
 }
 
 struct unmapping {
-    struct track_entry mapping, handle;
-    bool known, gone;
+    struct track_entry mapping;
+    struct handles_leave leave;
 };
 
 /* One call may unmap several neighbouring mappings. */
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
     struct unmapping parts[MAPPINGS_AT_ONCE];
+    struct track_entry mapping;
     int count = 0;
     HOOK_ENTER(cuMemUnmap, (address, bytes));
     uint64_t at = address;
@@ -177,28 +98,63 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
         struct unmapping *part = &parts[count];
         if (!track_take(&mappings, at, &part->mapping) || part->mapping.bytes == 0)
             break;
-        part->gone = adjust(part->mapping.owner, 0, -1, &part->handle, &part->known);
+        handles_leave(&part->leave, part->mapping.owner, HANDLES_MAPPING);
         at += part->mapping.bytes;
     }
     CUresult rc = real.cuMemUnmap(address, bytes);
     for (int i = 0; i < count; i++) {
-        if (rc != CUDA_SUCCESS) {
+        if (rc != CUDA_SUCCESS)
             track_put(&mappings, &parts[i].mapping);
-            if (parts[i].known)
-                adjust_back(&parts[i].handle, parts[i].gone, parts[i].mapping.owner, 0, 1);
-        } else if (parts[i].gone) {
-            account_refund(parts[i].handle.device, parts[i].handle.bytes);
-        }
+        handles_left(&parts[i].leave, rc == CUDA_SUCCESS);
     }
     /* More than fit above: their addresses are still the program's reservation, so nobody else has
      * them. */
-    struct track_entry mapping, handle;
-    bool known;
     while (rc == CUDA_SUCCESS && at - address < bytes && track_take(&mappings, at, &mapping) &&
            mapping.bytes) {
-        if (adjust(mapping.owner, 0, -1, &handle, &known))
-            account_refund(handle.device, handle.bytes);
+        handles_drop(mapping.owner, HANDLES_MAPPING);
         at += mapping.bytes;
+    }
+    return rc;
+}
+
+CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long flags)
+{
+    HOOK_ENTER(cuMemExportToShareableHandle, (shared, handle, type, flags));
+    if (ipc_is_denied())
+        return ipc_refuse("cuMemExportToShareableHandle");
+    handles_export(handle);
+    return real.cuMemExportToShareableHandle(shared, handle, type, flags);
+}
+
+/* Where imported memory is, as far as the driver says. */
+static int place_of(CUmemGenericAllocationHandle handle)
+{
+    CUmemAllocationProp prop;
+    if (!real.cuMemGetAllocationPropertiesFromHandle ||
+        real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) != CUDA_SUCCESS)
+        return HANDLES_EVERYWHERE;
+    if (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return HANDLES_NOWHERE;
+    return prop.location.id >= 0 && prop.location.id < ACCOUNT_DEVICES_MAX ? prop.location.id
+                                                                           : HANDLES_EVERYWHERE;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shared,
+                                        CUmemAllocationHandleType type)
+{
+    HOOK_ENTER(cuMemImportFromShareableHandle, (handle, shared, type));
+    if (ipc_is_denied())
+        return ipc_refuse("cuMemImportFromShareableHandle");
+    handles_import_begins();
+    CUresult rc = real.cuMemImportFromShareableHandle(handle, shared, type);
+    if (rc != CUDA_SUCCESS || !handle) {
+        handles_import_failed();
+        return rc;
+    }
+    if (!handles_imported(*handle, place_of(*handle))) {
+        real.cuMemRelease(*handle);
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return rc;
 }

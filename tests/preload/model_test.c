@@ -48,6 +48,10 @@ DECLARE(cuMemCreate, CUmemGenericAllocationHandle *, size_t, const CUmemAllocati
         unsigned long long);
 DECLARE(cuMemRelease, CUmemGenericAllocationHandle);
 DECLARE(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle *, void *);
+DECLARE(cuMemExportToShareableHandle, void *, CUmemGenericAllocationHandle,
+        CUmemAllocationHandleType, unsigned long long);
+DECLARE(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *, void *,
+        CUmemAllocationHandleType);
 DECLARE(cuMemAddressReserve, CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
 DECLARE(cuMemAddressFree, CUdeviceptr, size_t);
 DECLARE(cuMemMap, CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
@@ -84,6 +88,7 @@ static void resolve(void)
     RESOLVE(cuMemPoolCreate), RESOLVE(cuMemPoolDestroy), RESOLVE(cuMemPoolTrimTo);
     RESOLVE(cuDeviceGetDefaultMemPool), RESOLVE(cuMemCreate), RESOLVE(cuMemRelease);
     RESOLVE(cuMemRetainAllocationHandle), RESOLVE(cuMemAddressReserve), RESOLVE(cuMemAddressFree);
+    RESOLVE(cuMemExportToShareableHandle), RESOLVE(cuMemImportFromShareableHandle);
     RESOLVE(cuMemMap), RESOLVE(cuMemUnmap), RESOLVE(cuMemGetInfo_v2);
     RESOLVE(cuArrayCreate_v2), RESOLVE(cuArray3DCreate_v2), RESOLVE(cuArrayDestroy);
     RESOLVE(cuMipmappedArrayCreate), RESOLVE(cuMipmappedArrayDestroy);
@@ -104,11 +109,12 @@ struct held {
     int device;          /* of its context; of a HANDLE, its own */
     CUdeviceptr address; /* of a mapping, for a HANDLE that is mapped */
     size_t bytes;
-    CUmemGenericAllocationHandle handle;
+    CUmemGenericAllocationHandle handle, import; /* the import is of the same memory; 0: none */
     int references;
     bool mapped;
-    bool tiled;  /* into the tile of its number of the thread's sparse array */
-    bool pooled; /* from the thread's own pool */
+    bool imported_map; /* it is the import that is mapped */
+    bool tiled;        /* into the tile of its number of the thread's sparse array */
+    bool pooled;       /* from the thread's own pool */
     CUarray array;
     CUmipmappedArray mipmap;
 };
@@ -228,6 +234,8 @@ static void take(struct thread *thread, struct held *held)
         note(thread, held, make_mipmap(thread, &held->mipmap), MIPMAP);
         break;
     default:
+        prop.requestedHandleTypes =
+            roll(thread, 2) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
         held->device = prop.location.id = (int)roll(thread, DEVICES);
         held->bytes = (1 + roll(thread, 8)) * 2 * MIB;
         held->references = 1;
@@ -256,18 +264,45 @@ static void turn_tile(struct thread *thread, struct held *held)
     cuCtxSetCurrent(thread->contexts[thread->device]);
 }
 
-/* One thing done to a handle: map, unmap, retain, release, in whatever order comes. */
+/* Exports a handle and imports it again, or lets the import go. */
+static void turn_import(struct held *held)
+{
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    int fd;
+    if (held->import) {
+        if (cuMemRelease(held->import) == CUDA_SUCCESS)
+            held->import = 0;
+    } else if (held->references > 0 &&
+               cuMemExportToShareableHandle(&fd, held->handle, type, 0) == CUDA_SUCCESS) {
+        if (cuMemImportFromShareableHandle(&held->import, (void *)(intptr_t)fd, type) !=
+            CUDA_SUCCESS)
+            held->import = 0;
+        close(fd);
+    }
+}
+
+static bool space_is_taken(const struct thread *thread)
+{
+    for (int i = 0; i < HELD_MAX; i++) {
+        if (thread->held[i].mapped)
+            return true;
+    }
+    return false;
+}
+
+/* One thing done to a handle: map, unmap, retain, release, share, in whatever order comes. */
 static void turn(struct thread *thread, struct held *held)
 {
     const CUdeviceptr at = thread->space;
     CUmemGenericAllocationHandle again;
-    switch (roll(thread, 5)) {
+    switch (roll(thread, 6)) {
     case 0:
-        for (int i = 0; i < HELD_MAX; i++) {
-            if (thread->held[i].mapped)
-                return; /* the space is taken */
-        }
-        if (held->references > 0 && cuMemMap(at, held->bytes, 0, held->handle, 0) == CUDA_SUCCESS)
+        if (space_is_taken(thread))
+            return;
+        held->imported_map = held->import && (held->references == 0 || roll(thread, 2));
+        again = held->imported_map ? held->import : held->handle;
+        if ((held->imported_map || held->references > 0) &&
+            cuMemMap(at, held->bytes, 0, again, 0) == CUDA_SUCCESS)
             held->mapped = true;
         break;
     case 1:
@@ -275,18 +310,21 @@ static void turn(struct thread *thread, struct held *held)
             held->mapped = false;
         break;
     case 2:
-        if (held->mapped &&
+        if (held->mapped && !held->imported_map &&
             cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)at) == CUDA_SUCCESS)
             held->references++;
         break;
     case 3:
         turn_tile(thread, held);
         break;
+    case 4:
+        turn_import(held);
+        break;
     default:
         if (held->references > 0 && cuMemRelease(held->handle) == CUDA_SUCCESS)
             held->references--;
     }
-    if (held->references == 0 && !held->mapped && !held->tiled)
+    if (held->references == 0 && !held->mapped && !held->tiled && !held->import)
         held->kind = NOTHING;
 }
 
@@ -474,7 +512,7 @@ static bool goes_with(const struct held *held, int device)
 {
     return held->device == device &&
            (held->kind == LINEAR || held->kind == ARRAY || held->kind == MIPMAP ||
-            (held->kind == HANDLE && held->references == 0 && !held->mapped));
+            (held->kind == HANDLE && held->references == 0 && !held->mapped && !held->import));
 }
 
 /* Destroys a context with all that is in it, or a pool with live memory from it. */
@@ -556,6 +594,27 @@ static void step(struct thread *thread)
     check_caps(thread);
 }
 
+/* While memory of one's own is imported, the books may keep what was exported and is gone. */
+static void drop_imports(struct thread *thread)
+{
+    int tries = 0;
+    for (int i = 0; i < HELD_MAX; i++) {
+        struct held *held = &thread->held[i];
+        if (held->kind != HANDLE)
+            continue;
+        while (held->mapped && held->imported_map &&
+               again(thread, &tries, "cuMemUnmap", cuMemUnmap(thread->space, held->bytes)))
+            continue;
+        if (held->imported_map)
+            held->mapped = false;
+        while (held->import && again(thread, &tries, "cuMemRelease", cuMemRelease(held->import)))
+            continue;
+        held->import = 0;
+        if (held->references == 0 && !held->mapped && !held->tiled)
+            held->kind = NOTHING;
+    }
+}
+
 static void trim(const struct thread *thread)
 {
     CUmemoryPool pool;
@@ -582,6 +641,7 @@ static void *run(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         for (long i = 0; i < steps / ROUNDS; i++)
             step(thread);
+        drop_imports(thread);
         pthread_barrier_wait(&barrier);
         if (thread->number == 0)
             check_books(thread, false);

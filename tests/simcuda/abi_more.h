@@ -19,6 +19,8 @@
 #define CUDA_ERROR_CONTEXT_IS_DESTROYED ((CUresult)709)
 #define CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED ((CUresult)712)
 #define CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ((CUresult)713)
+#define CUDA_ERROR_INVALID_RESOURCE_TYPE ((CUresult)914)
+#define CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION ((CUresult)915)
 #define CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ((CUresult)900)
 #define CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ((CUresult)901)
 
@@ -106,6 +108,34 @@ struct ipc_handle { /* CUipcMemHandle_v1, CUipcEventHandle_v1 */
 
 struct pool_pointer { /* CUmemPoolPtrExportData_v1 */
     unsigned char bytes[64];
+};
+
+struct dev_resource { /* CUdevResource; type 1: streaming multiprocessors */
+    int type;
+    unsigned char padding[92];
+    union {
+        struct {
+            unsigned int count, smallest, alignment;
+        } sm;
+        unsigned char bytes[48];
+    };
+};
+
+struct external_memory { /* CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1; type 1: an opaque descriptor */
+    int type;
+    union {
+        int fd;
+        void *pointers[2];
+    } from;
+    unsigned long long bytes;
+    unsigned int flags;
+    unsigned int reserved[16];
+};
+
+struct external_buffer { /* CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1 */
+    unsigned long long offset, bytes;
+    unsigned int flags;
+    unsigned int reserved[16];
 };
 
 struct host_node { /* CUDA_HOST_NODE_PARAMS_v1 */

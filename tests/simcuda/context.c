@@ -26,7 +26,14 @@ static __thread int stack_used;
 static CUcontext created;
 static unsigned long long last_id;
 
-CUcontext context_current(void) { return stack_used ? stack[stack_used - 1] : NULL; }
+static CUcontext top(void) { return stack_used ? stack[stack_used - 1] : NULL; }
+
+CUcontext context_current(void)
+{
+    CUcontext context = top();
+
+    return context && context_known(context) && context->home ? context->home : context;
+}
 
 struct device *context_current_device(void) { return context_current()->device; }
 
@@ -45,11 +52,12 @@ CUresult context_check(const struct CUctx_st *context)
 {
     if (!context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    return context_known(context) && context->alive ? CUDA_SUCCESS
-                                                    : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return context_known(context) && context->alive && (!context->home || context->home->alive)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-CUresult context_check_current(void) { return context_check(context_current()); }
+CUresult context_check_current(void) { return context_check(top()); }
 
 CUresult context_take_overhead(CUcontext context, uint64_t bytes)
 {
@@ -109,8 +117,24 @@ int device_live_contexts(const struct device *device)
     int count = device->primary.alive;
 
     for (CUcontext each = created; each; each = each->next)
-        count += each->device == device && each->alive;
+        count += each->device == device && each->alive && !each->home;
     return count;
+}
+
+CUcontext context_new_green(struct device *device)
+{
+    CUcontext context = calloc(1, sizeof *context);
+
+    if (!context)
+        abort();
+    *context = (struct CUctx_st){.device = device,
+                                 .alive = 1,
+                                 .is_primary = 1,
+                                 .id = ++last_id,
+                                 .home = &device->primary,
+                                 .next = created};
+    created = context;
+    return context;
 }
 
 /* Takes a context out of the list of those made by cuCtxCreate and frees it. */
@@ -224,6 +248,6 @@ CUresult sim_cuCtxGetCurrent(CUcontext *context)
 {
     if (!context)
         return CUDA_ERROR_INVALID_VALUE;
-    *context = context_current();
+    *context = top();
     return CUDA_SUCCESS;
 }

@@ -25,12 +25,14 @@ struct CUctx_st {
     size_t limits[CONTEXT_LIMITS];
     int cache_config, bank_config;
     unsigned int attached;
-    struct range *memory;  /* ranges.h */
-    struct local *locals;  /* local_storage.h */
-    struct CUctx_st *next; /* of those that cuCtxCreate made */
+    struct CUctx_st
+        *home;            /* of a green context: the primary one, whose is all that is made in it */
+    struct range *memory; /* ranges.h */
+    struct local *locals; /* local_storage.h */
+    struct CUctx_st *next; /* of those that are not primary ones */
 };
 
-/* The current context of this thread, or NULL; alive or not. */
+/* The current context of this thread, or NULL; alive or not. A green one is its primary one. */
 CUcontext context_current(void);
 /* The device of the current context; only where context_check_current has succeeded. */
 struct device *context_current_device(void);
@@ -42,6 +44,8 @@ CUresult context_check(const struct CUctx_st *context);
 
 /* Brings a context to life on a device, or 2 where its overhead doesn't fit. */
 CUresult context_start(CUcontext context, struct device *device, unsigned int flags);
+/* What cuCtxFromGreenCtx gives; it is never freed, only not alive any more. */
+CUcontext context_new_green(struct device *device);
 /* Ends it, and all that goes with it. The memory of a primary context's struct stays. */
 void context_end(CUcontext context);
 

@@ -16,6 +16,7 @@ struct device {
     unsigned int primary_references;
     unsigned int primary_flags;
     CUmemoryPool default_pool, current_pool, graph_pool; /* made on demand (pools.c) */
+    CUmemoryPool default_managed_pool, current_managed_pool;
 };
 
 int device_count(void);

@@ -26,7 +26,9 @@ enum handle_kind {
     HANDLE_NODE,
     HANDLE_EXECUTABLE_GRAPH,
     HANDLE_USER_OBJECT,
-    HANDLE_PHYSICAL
+    HANDLE_PHYSICAL,
+    HANDLE_GREEN,
+    HANDLE_EXTERNAL
 };
 
 struct handle { /* first member of every object */

@@ -166,5 +166,8 @@ CUresult sim_cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
         return CUDA_ERROR_INVALID_VALUE;
     if (context_check(context) != CUDA_SUCCESS)
         context = &pool->device->primary;
-    return open_ticket((const char *)pointer->bytes, context, address);
+    CUresult result = open_ticket((const char *)pointer->bytes, context, address);
+    if (result == CUDA_SUCCESS)
+        range_from(*address)->freeable = 1;
+    return result;
 }

@@ -87,8 +87,10 @@ CUresult sim_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     struct reservation *reservation = reservation_of(address, bytes);
 
     if (flags || bytes == 0 || bytes % GRANULE_LARGE || address % GRANULE_LARGE ||
-        offset % GRANULE_LARGE || !physical || !reservation || offset > physical->store->bytes ||
-        bytes > physical->store->bytes - offset || occupied(address, bytes))
+        offset % GRANULE_LARGE || !physical || !reservation ||
+        (physical->store->team && !team_is_complete(physical->store->team)) ||
+        offset > physical->store->bytes || bytes > physical->store->bytes - offset ||
+        occupied(address, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     void *memory =
         mmap(range_pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,

@@ -140,7 +140,8 @@ CUresult sim_cuMemFree_v2(CUdeviceptr address)
         return CUDA_ERROR_INVALID_VALUE;
     if (range->kind == RANGE_POOL || range->kind == RANGE_GRAPH)
         return graph_memory_free(address);
-    if ((range->kind != RANGE_DEVICE && range->kind != RANGE_MANAGED) || !range->context)
+    if ((range->kind != RANGE_DEVICE && range->kind != RANGE_MANAGED && !range->freeable) ||
+        !range->context)
         return CUDA_ERROR_INVALID_VALUE;
     memory_release(range);
     return CUDA_SUCCESS;

@@ -74,7 +74,15 @@ static void end_store(struct store *store)
                   (off_t)store->bytes);
     if (store->charged)
         memory_refund(store->device, store->bytes);
+    if (store->team)
+        team_end(store->team);
     free(store);
+}
+
+void store_drop(struct store *store)
+{
+    if (--store->holders == 0)
+        end_store(store);
 }
 
 void physical_drop(struct physical *physical)
@@ -84,8 +92,7 @@ void physical_drop(struct physical *physical)
     if (physical->references || physical->mappings)
         return;
     handle_delete(physical);
-    if (--store->holders == 0)
-        end_store(store);
+    store_drop(store);
 }
 
 static int open_file(struct store *store)
@@ -108,6 +115,20 @@ static int open_file(struct store *store)
     store->offset = common_end;
     common_end += (off_t)store->bytes;
     return 0;
+}
+
+struct physical *physical_of_team(struct team *team, size_t bytes)
+{
+    struct store *store = calloc(1, sizeof *store);
+
+    if (!store)
+        return NULL;
+    store->bytes = bytes;
+    store->team = team;
+    if (open_file(store) == 0)
+        return new_handle(store);
+    free(store);
+    return NULL;
 }
 
 CUresult sim_cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
@@ -181,7 +202,7 @@ CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 {
     struct physical *physical = physical_of(value);
 
-    if (!prop || !physical)
+    if (!prop || !physical || physical->store->team)
         return CUDA_ERROR_INVALID_VALUE;
     *prop = physical->store->prop;
     return CUDA_SUCCESS;
@@ -262,16 +283,24 @@ static CUresult import_store(int fd, const struct stat *file, struct store **out
     return CUDA_SUCCESS;
 }
 
+CUresult store_of_file(int fd, struct store **store)
+{
+    struct stat file;
+
+    if (fstat(fd, &file) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    *store = find_store(&file);
+    return *store ? CUDA_SUCCESS : import_store(fd, &file, store);
+}
+
 CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *os_handle,
                                             int type)
 {
-    struct stat file;
-    int fd = (int)(intptr_t)os_handle;
+    struct store *store;
 
-    if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fstat(fd, &file) != 0)
+    if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_INVALID_VALUE;
-    struct store *store = find_store(&file);
-    CUresult result = store ? CUDA_SUCCESS : import_store(fd, &file, &store);
+    CUresult result = store_of_file((int)(intptr_t)os_handle, &store);
     if (result == CUDA_SUCCESS)
         *out = physical_value(new_handle(store));
     return result;

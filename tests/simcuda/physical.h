@@ -20,7 +20,8 @@ struct store {             /* the memory itself */
     int own_file;
     int charged; /* 0: another process pays, or host memory */
     CUmemAllocationProp prop;
-    unsigned int holders; /* handles */
+    unsigned int holders; /* handles, external memory */
+    struct team *team;    /* a multicast object's (multicast.c); NULL: memory */
 };
 
 struct physical { /* a handle; its address is the handle's value */
@@ -35,5 +36,15 @@ struct physical *physical_of(CUmemGenericAllocationHandle value);
 CUmemGenericAllocationHandle physical_value(struct physical *physical);
 /* Call after taking off a reference or a mapping. */
 void physical_drop(struct physical *physical);
+/* A handle, with one reference, that stands for a team; NULL: no memory for it. */
+struct physical *physical_of_team(struct team *team, size_t bytes);
+
+/* The memory behind an exported descriptor, this process's or another's, not yet held. */
+CUresult store_of_file(int fd, struct store **store);
+void store_drop(struct store *store);
+
+/* multicast.c: may the object be mapped, that is, are all devices in? And its end. */
+int team_is_complete(const struct team *team);
+void team_end(struct team *team);
 
 #endif

@@ -43,50 +43,86 @@ CUresult sim_cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool)
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!pool_known(pool) || pool->device != device)
+    if (!pool_known(pool) || pool->device != device || pool->imported ||
+        pool->props.allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
     device->current_pool = pool;
     return CUDA_SUCCESS;
 }
 
-static CUresult check_location(const CUmemLocation *location, int type)
+/* Host memory's pools of the driver's own aren't simulated. Managed memory without a preferred
+ * location is device 0's (assumed: where it is counted is our choice). */
+static CUresult find_device(const CUmemLocation *location, CUmemAllocationType type,
+                            struct device **device)
 {
-    if (!location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || !device_of(location->id))
+    int managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+
+    if (!location || (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED))
         return CUDA_ERROR_INVALID_VALUE;
-    return type == CU_MEM_ALLOCATION_TYPE_PINNED ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    if (location->type == CU_MEM_LOCATION_TYPE_INVALID && !managed)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (location->type > CU_MEM_LOCATION_TYPE_DEVICE)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    *device = device_of(location->type == CU_MEM_LOCATION_TYPE_DEVICE ? location->id : 0);
+    return *device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult sim_cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, int type)
+CUresult sim_cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+                                    CUmemAllocationType type)
 {
-    CUresult result = check_location(location, type);
-    return result == CUDA_SUCCESS ? sim_cuDeviceGetDefaultMemPool(pool, location->id) : result;
+    struct device *device;
+    CUresult result = pool ? find_device(location, type, &device) : CUDA_ERROR_INVALID_VALUE;
+
+    if (result == CUDA_SUCCESS)
+        *pool = type == CU_MEM_ALLOCATION_TYPE_MANAGED ? pool_of_managed(device)
+                                                       : pool_of_device(device);
+    return result;
 }
 
-CUresult sim_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, int type)
+CUresult sim_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    CUresult result = check_location(location, type);
-    return result == CUDA_SUCCESS ? sim_cuDeviceGetMemPool(pool, location->id) : result;
+    struct device *device;
+    CUresult result = pool ? find_device(location, type, &device) : CUDA_ERROR_INVALID_VALUE;
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (type == CU_MEM_ALLOCATION_TYPE_PINNED)
+        return sim_cuDeviceGetMemPool(pool, device->ordinal);
+    *pool = device->current_managed_pool ? device->current_managed_pool : pool_of_managed(device);
+    return CUDA_SUCCESS;
 }
 
-CUresult sim_cuMemSetMemPool(CUmemLocation *location, int type, CUmemoryPool pool)
+CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
-    CUresult result = check_location(location, type);
-    return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(location->id, pool) : result;
+    struct device *device;
+    CUresult result = find_device(location, type, &device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (type == CU_MEM_ALLOCATION_TYPE_PINNED)
+        return sim_cuDeviceSetMemPool(device->ordinal, pool);
+    if (!pool_known(pool) || pool->device != device || pool->imported ||
+        pool->props.allocType != CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return CUDA_ERROR_INVALID_VALUE;
+    device->current_managed_pool = pool;
+    return CUDA_SUCCESS;
 }
 
 CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-    if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        props->location.type == CU_MEM_LOCATION_TYPE_INVALID)
+    struct device *device = NULL;
+
+    if (!pool || !props ||
+        (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED &&
+         props->allocType != CU_MEM_ALLOCATION_TYPE_MANAGED))
         return CUDA_ERROR_INVALID_VALUE;
     if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE &&
         props->handleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
-    struct device *device = NULL;
-    if (props->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-        device = device_of(props->location.id);
-        if (!device)
-            return CUDA_ERROR_INVALID_DEVICE;
+    if (props->location.type <= CU_MEM_LOCATION_TYPE_DEVICE) {
+        CUresult result = find_device(&props->location, props->allocType, &device);
+        if (result != CUDA_SUCCESS)
+            return result;
     }
     *pool = pool_new(device, props);
     return CUDA_SUCCESS;
@@ -98,6 +134,8 @@ CUresult sim_cuMemPoolDestroy(CUmemoryPool pool)
         return CUDA_ERROR_INVALID_VALUE;
     if (pool->device && pool->device->current_pool == pool)
         pool->device->current_pool = NULL;
+    if (pool->device && pool->device->current_managed_pool == pool)
+        pool->device->current_managed_pool = NULL;
     pool_doom(pool);
     return CUDA_SUCCESS;
 }
@@ -282,7 +320,7 @@ CUresult sim_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     if (capture_active(stream))
         return capture_or_run(stream, &(struct work){.type = NODE_MEM_FREE, .freed = address});
     struct range *range = range_from(address);
-    if (range && range->kind == RANGE_DEVICE)
+    if (range && (range->kind == RANGE_DEVICE || range->freeable))
         return sim_cuMemFree_v2(address);
     return graph_memory_free(address);
 }

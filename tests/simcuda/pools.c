@@ -60,6 +60,14 @@ CUmemoryPool pool_of_graphs(struct device *device)
     return pool;
 }
 
+CUmemoryPool pool_of_managed(struct device *device)
+{
+    CUmemoryPool pool = driver_pool(device, &device->default_managed_pool);
+
+    pool->props.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+    return pool;
+}
+
 /* Takes whole chunks of the card for a request; other pools' idle memory goes first. */
 static CUresult grow(CUmemoryPool pool, size_t bytes)
 {

@@ -26,6 +26,7 @@ int pool_known(CUmemoryPool pool);
 CUmemoryPool pool_new(struct device *device, const CUmemPoolProps *props);
 CUmemoryPool pool_of_device(struct device *device); /* the default one */
 CUmemoryPool pool_of_graphs(struct device *device);
+CUmemoryPool pool_of_managed(struct device *device); /* the default one of managed memory */
 
 /* Takes bytes out of a pool, which grows where its idle reserve doesn't do: 0 or 2. And puts them
  * back. */

@@ -35,6 +35,7 @@ struct range {
     struct physical *physical;     /* MAPPING */
     size_t offset;                 /* MAPPING, IMPORTED: of the memory behind */
     size_t mapped;                 /* IMPORTED: bytes to unmap from base - offset */
+    int freeable;                  /* IMPORTED: cuMemFree takes it */
     uint64_t readable, writable;   /* MAPPING: by which devices (mapping.c) */
     int closed;                    /* MAPPING without access: not to be touched */
     int dormant;                   /* GRAPH: reserved address, no memory at present */

@@ -28,7 +28,7 @@ static void test_before_init(void **state)
     assert_string_equal(text, "out of memory");
     fails(CUDA_ERROR_NOT_INITIALIZED, cuda.cuDeviceGetCount(&number));
     fails(CUDA_ERROR_NOT_INITIALIZED, cuda.cuDeviceGet(&device, 0));
-    fails(CUDA_ERROR_NOT_INITIALIZED, cuda.cuMulticastCreate());
+    fails(CUDA_ERROR_NOT_INITIALIZED, cuda.cuCoredumpGetAttribute());
     fails(CUDA_ERROR_INVALID_VALUE, cuda.cuInit(1));
 }
 
