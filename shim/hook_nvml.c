@@ -12,6 +12,7 @@
 #include "posture.h"
 #include "view.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* The first statement of a hook, as HOOK_ENTER is for the driver's. */
@@ -191,6 +192,24 @@ nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
         return real_nvml.nvmlSystemGetTopologyGpuSet(cpu, count, devices);
     nvmlReturn_t rc = real_nvml.nvmlSystemGetTopologyGpuSet(cpu, &all_count, all);
     return rc == NVML_SUCCESS ? filter(*count, count, devices, all, all_count, granted) : rc;
+}
+
+nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *devices)
+{
+    nvmlDevice_t all[POLICY_GPUS_MAX];
+    unsigned int all_count = POLICY_GPUS_MAX;
+    NVML_ENTER(nvmlUnitGetDevices, (unit, count, devices));
+    const struct granted *granted = count && devices ? grant() : NULL;
+    if (!granted)
+        return real_nvml.nvmlUnitGetDevices(unit, count, devices);
+    const unsigned int room = *count;
+    nvmlReturn_t rc = real_nvml.nvmlUnitGetDevices(unit, &all_count, all);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    filter(UINT_MAX, count, NULL, all, all_count, granted); /* how many there are */
+    if (*count > room)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    return filter(room, count, devices, all, all_count, granted);
 }
 
 /* The figures of a device as this process may use it. False: it has no cap. */
