@@ -219,17 +219,19 @@ static bool limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_bytes)
     const int position = granted ? position_of(granted, device) : OUTSIDE;
     if (position == OUTSIDE)
         return false;
+    const int ordinal = view_ordinal_of(granted_uuid(granted, (size_t)position));
+    uint64_t held = 0, cap;
     size_t layer;
     uint32_t line;
-    const uint64_t cap = granted_cap(granted, (size_t)position, *total, &layer, &line);
-    const int ordinal = view_ordinal_of(granted_uuid(granted, (size_t)position));
-    uint64_t held = 0;
-    if (cap == ACCOUNT_NO_CAP)
-        return false;
-    if (ordinal >= 0) {
+    if (ordinal >= 0) { /* NVML's total has what the driver keeps to itself, CUDA's has not */
         pool_refresh(ordinal);
         held = account_held(ordinal);
+        cap = account_cap(ordinal);
+    } else {
+        cap = granted_cap(granted, (size_t)position, *total, &layer, &line);
     }
+    if (cap == ACCOUNT_NO_CAP)
+        return false;
     account_limit_to(cap, held, free_bytes, total);
     return true;
 }

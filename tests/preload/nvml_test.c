@@ -117,7 +117,8 @@ static void test_names(void **state)
         NVML_SUCCESS);
 }
 
-/* GPU 3 has 80 GiB, capped at 1 GiB; GPU 1 has 80 GiB too, of which 25% are 20 GiB. */
+/* GPU 3 has 80 GiB for CUDA and 81 for NVML, capped at 1 GiB; GPU 1 likewise, capped at 25%. CUDA
+ * has not been initialised yet. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -125,17 +126,46 @@ static void test_memory(void **state)
     nvmlMemory_v2_t memory_2 = {.version = (unsigned int)(sizeof memory_2 | 2 << 24)};
     assert_int_equal(NVML(nvmlDeviceGetMemoryInfo, nvmlDevice_t, nvmlMemory_t *)(at(1), &memory),
                      NVML_SUCCESS);
-    assert_int_equal(memory.total, hooked ? 20 * GIB : 80 * GIB);
+    assert_int_equal(memory.total, hooked ? 81 * GIB / 4 : 81 * GIB);
+    if (hooked)
+        assert_int_equal(memory.free, memory.total);
     assert_int_equal(memory.used, memory.total - memory.free);
     assert_int_equal(
         NVML(nvmlDeviceGetMemoryInfo_v2, nvmlDevice_t, nvmlMemory_v2_t *)(at(1), &memory_2),
         NVML_SUCCESS);
     assert_int_equal(memory_2.total, memory.total);
     assert_int_equal(memory_2.used + memory_2.free + memory_2.reserved, memory_2.total);
+    assert_int_equal(memory_2.reserved, hooked ? 0 : GIB);
+    assert_int_equal(NVML(nvmlDeviceGetMemoryInfo, nvmlDevice_t, nvmlMemory_t *)(at(0), &memory),
+                     NVML_SUCCESS);
+    assert_int_equal(memory.total, hooked ? GIB : 25 * GIB);
     memory_2.version = 7; /* NVML's own word about a version that it does not know */
     assert_int_not_equal(
         NVML(nvmlDeviceGetMemoryInfo_v2, nvmlDevice_t, nvmlMemory_v2_t *)(at(1), &memory_2),
         NVML_SUCCESS);
+}
+
+/* The driver keeps 1 GiB of each card, which NVML's total has and CUDA's has not: once CUDA runs,
+ * the two agree on what a share of the card is. */
+static void test_one_total(void **state)
+{
+    (void)state;
+    nvmlMemory_t memory;
+    size_t total, free_bytes;
+    CUcontext context;
+    if (!hooked)
+        skip();
+    assert_int_equal(DRIVER(cuDeviceTotalMem_v2, size_t *, CUdevice)(&total, 1), CUDA_SUCCESS);
+    assert_int_equal(DRIVER(cuCtxCreate_v2, CUcontext *, unsigned int, CUdevice)(&context, 0, 1),
+                     CUDA_SUCCESS);
+    assert_int_equal(DRIVER(cuMemGetInfo_v2, size_t *, size_t *)(&free_bytes, &total),
+                     CUDA_SUCCESS);
+    assert_int_equal(total, 20 * GIB); /* a quarter of 80 GiB */
+    assert_int_equal(NVML(nvmlDeviceGetMemoryInfo, nvmlDevice_t, nvmlMemory_t *)(at(1), &memory),
+                     NVML_SUCCESS);
+    assert_int_equal(memory.total, total);
+    assert_int_equal(memory.free, free_bytes);
+    assert_int_equal(DRIVER(cuCtxDestroy_v2, CUcontext)(context), CUDA_SUCCESS);
 }
 
 /* What CUDA allocates, and its context, shows in NVML's figures, on the same GPU. */
@@ -273,11 +303,11 @@ int main(int argc, char **argv)
     if (!nvml || !driver)
         return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before_init),      cmocka_unit_test(test_init_and_shutdown),
-        cmocka_unit_test(test_indices),          cmocka_unit_test(test_names),
-        cmocka_unit_test(test_memory),           cmocka_unit_test(test_memory_in_use),
-        cmocka_unit_test(test_lists_of_devices), cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_before_init), cmocka_unit_test(test_init_and_shutdown),
+        cmocka_unit_test(test_indices),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_memory),      cmocka_unit_test(test_memory_in_use),
+        cmocka_unit_test(test_one_total),   cmocka_unit_test(test_lists_of_devices),
+        cmocka_unit_test(test_pairs),       cmocka_unit_test(test_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ nvmlReturn_t sim_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory
 
     if (!gpu || !memory)
         return NVML_ERROR_INVALID_ARGUMENT;
-    memory->first = gpu->bytes; /* total, free, used */
+    memory->first = gpu->bytes + settings_reserved_bytes(); /* total, free, used */
     memory->second = state_free_bytes(gpu->index);
     memory->third = memory->first - memory->second;
     return NVML_SUCCESS;
@@ -26,10 +26,10 @@ nvmlReturn_t sim_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct nvml_mem
         return NVML_ERROR_INVALID_ARGUMENT;
     if (memory->version != MEMORY_2_VERSION)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    memory->total = gpu->bytes;
-    memory->reserved = 0;
+    memory->reserved = settings_reserved_bytes();
+    memory->total = gpu->bytes + memory->reserved;
     memory->free = state_free_bytes(gpu->index);
-    memory->used = memory->total - memory->free;
+    memory->used = gpu->bytes - memory->free;
     return NVML_SUCCESS;
 }
 
