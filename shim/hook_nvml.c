@@ -35,18 +35,35 @@ static const struct granted *grant(void)
     return granted_on_machine(&granted, &why) == GRANTED_OK ? granted : NULL;
 }
 
-/* The position of a device in the grant, or OUTSIDE. MIG devices go by their own UUID. */
-static int position_of(const struct granted *granted, nvmlDevice_t device)
+/* A device's place in the view, OUTSIDE where it has none. NVML numbers GPUs, and finds a GPU's MIG
+ * devices by way of it; CUDA and the policy know GPUs and MIG devices alike. */
+struct place {
+    int number;   /* among the GPUs that are granted whole or in part */
+    int position; /* in the grant */
+};
+
+static struct place place_of(const struct granted *granted, nvmlDevice_t device)
 {
+    struct place place = {OUTSIDE, OUTSIDE};
     char uuid[sizeof granted->gpus[0].uuid] = "";
     if (!real_nvml.nvmlDeviceGetUUID ||
         real_nvml.nvmlDeviceGetUUID(device, uuid, sizeof uuid) != NVML_SUCCESS)
-        return OUTSIDE;
+        return place;
+    for (size_t i = 0; i < granted->card_count; i++) {
+        if (strcmp(granted->gpus[granted->cards[i]].uuid, uuid) == 0)
+            place.number = (int)i;
+    }
     for (size_t i = 0; i < granted->count; i++) {
         if (strcmp(granted_uuid(granted, i), uuid) == 0)
-            return (int)i;
+            place.position = (int)i;
     }
-    return OUTSIDE;
+    return place;
+}
+
+static bool is_seen(const struct granted *granted, nvmlDevice_t device)
+{
+    const struct place place = place_of(granted, device);
+    return place.number != OUTSIDE || place.position != OUTSIDE;
 }
 
 /* NVML's own answer first: it says whether it is initialised, and whether the arguments make sense.
@@ -55,7 +72,7 @@ static nvmlReturn_t count_granted(nvmlReturn_t rc, unsigned int *count)
 {
     const struct granted *granted = rc == NVML_SUCCESS ? grant() : NULL;
     if (granted)
-        *count = (unsigned int)granted->count;
+        *count = (unsigned int)granted->card_count;
     return rc;
 }
 
@@ -83,9 +100,9 @@ static nvmlReturn_t handle_by_index(nvmlReturn_t (*original)(unsigned int index,
         return rc;
     if (!granted)
         return original(index, device);
-    if (index >= granted->count)
+    if (index >= granted->card_count)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return original(granted->grants[index].gpu, device);
+    return original(granted->cards[index], device);
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
@@ -104,7 +121,7 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
 static nvmlReturn_t only_granted(nvmlReturn_t rc, nvmlDevice_t *device)
 {
     const struct granted *granted = rc == NVML_SUCCESS ? grant() : NULL;
-    if (!granted || position_of(granted, *device) != OUTSIDE)
+    if (!granted || is_seen(granted, *device))
         return rc;
     *device = NULL;
     return NVML_ERROR_NOT_FOUND;
@@ -145,10 +162,17 @@ nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
     NVML_ENTER(nvmlDeviceGetIndex, (device, index));
     nvmlReturn_t rc = real_nvml.nvmlDeviceGetIndex(device, index);
     const struct granted *granted = rc == NVML_SUCCESS ? grant() : NULL;
-    const int position = granted ? position_of(granted, device) : OUTSIDE;
-    if (position != OUTSIDE)
-        *index = (unsigned int)position;
+    const int number = granted ? place_of(granted, device).number : OUTSIDE;
+    if (number != OUTSIDE) /* a MIG device's index is NVML's, within its GPU */
+        *index = (unsigned int)number;
     return rc;
+}
+
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
+                                                 nvmlDevice_t *mig)
+{
+    NVML_ENTER(nvmlDeviceGetMigDeviceHandleByIndex, (device, index, mig));
+    return only_granted(real_nvml.nvmlDeviceGetMigDeviceHandleByIndex(device, index, mig), mig);
 }
 
 /* Lists of devices keep NVML's contract: without room they give the number, with room at most so
@@ -158,7 +182,7 @@ static nvmlReturn_t filter(unsigned int room, unsigned int *count, nvmlDevice_t 
 {
     unsigned int kept = 0;
     for (unsigned int i = 0; i < all_count; i++) {
-        if (position_of(granted, all[i]) == OUTSIDE)
+        if (!is_seen(granted, all[i]))
             continue;
         if (devices && kept < room)
             devices[kept] = all[i];
@@ -216,7 +240,7 @@ nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned int *count, nvmlDevice
 static bool limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_bytes)
 {
     const struct granted *granted = grant();
-    const int position = granted ? position_of(granted, device) : OUTSIDE;
+    const int position = granted ? place_of(granted, device).position : OUTSIDE;
     if (position == OUTSIDE)
         return false;
     const int ordinal = view_ordinal_of(granted_uuid(granted, (size_t)position));

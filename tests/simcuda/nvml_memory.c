@@ -6,6 +6,18 @@
 
 enum { MEMORY_2_VERSION = sizeof(struct nvml_memory_2) | 2 << 24, MOST_PROCESSES = 1024 };
 
+/* What a card's MIG devices use, the card has not. */
+static uint64_t free_bytes(const struct gpu *gpu)
+{
+    uint64_t bytes = state_free_bytes(gpu->index);
+
+    for (int i = 0; i < gpu->migs; i++) {
+        const struct gpu *mig = machine_gpu(gpu->first_mig + i);
+        bytes -= mig->bytes - state_free_bytes(mig->index);
+    }
+    return bytes;
+}
+
 nvmlReturn_t sim_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory *memory)
 {
     const struct gpu *gpu = nvml_gpu(device);
@@ -13,7 +25,7 @@ nvmlReturn_t sim_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory
     if (!gpu || !memory)
         return NVML_ERROR_INVALID_ARGUMENT;
     memory->first = gpu->bytes + settings_reserved_bytes(); /* total, free, used */
-    memory->second = state_free_bytes(gpu->index);
+    memory->second = free_bytes(gpu);
     memory->third = memory->first - memory->second;
     return NVML_SUCCESS;
 }
@@ -28,7 +40,7 @@ nvmlReturn_t sim_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct nvml_mem
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     memory->reserved = settings_reserved_bytes();
     memory->total = gpu->bytes + memory->reserved;
-    memory->free = state_free_bytes(gpu->index);
+    memory->free = free_bytes(gpu);
     memory->used = gpu->bytes - memory->free;
     return NVML_SUCCESS;
 }
