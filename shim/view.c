@@ -187,6 +187,23 @@ static CUresult list_own_devices(void)
     return granted_of(&own, &why) == GRANTED_OK ? CUDA_SUCCESS : refuse(&why);
 }
 
+/* Without a view nvidia-smi's numbers have not been needed so far. */
+static void add_nvidia_smi_device(struct text_line *line, int ordinal)
+{
+    const struct granted *machine;
+    struct text_line why;
+    if (devices[ordinal].index == UNKNOWN && granted_on_machine(&machine, &why) == GRANTED_OK) {
+        for (size_t i = 0; i < machine->gpu_count; i++) {
+            if (!is_uuid(&devices[ordinal].cuda_uuid, machine->gpus[i].uuid))
+                continue;
+            text_add(line, machine->gpus[i].is_mig ? "a MIG device of GPU " : "GPU ");
+            text_add_number(line, machine->gpus[i].is_mig ? machine->gpus[i].parent : i);
+            return;
+        }
+    }
+    view_add_device(line, ordinal);
+}
+
 static void log_mapping(void)
 {
     struct text_line line;
@@ -196,7 +213,7 @@ static void log_mapping(void)
         text_add(&line, "CUDA device ");
         text_add_number(&line, (uint64_t)i);
         text_add(&line, " = ");
-        view_add_device(&line, i);
+        add_nvidia_smi_device(&line, i);
         text_add(&line, ", ");
         if (real.cuDeviceGetName && real.cuDeviceGetName(name, (int)sizeof name, i) == CUDA_SUCCESS)
             text_add(&line, name);
