@@ -82,10 +82,21 @@ static bool is_uuid(const CUuuid *uuid, const char *text)
     return nibble == UUID_HEX;
 }
 
-static void format_uuid(const CUuuid *uuid, char *text)
+/* Where the two differ, the first is that of the GPU of which the device is a MIG device. */
+static bool is_mig_device(CUdevice device)
+{
+    CUuuid first, second;
+    return real.cuDeviceGetUuid && real.cuDeviceGetUuid_v2 &&
+           real.cuDeviceGetUuid(&first, device) == CUDA_SUCCESS &&
+           real.cuDeviceGetUuid_v2(&second, device) == CUDA_SUCCESS &&
+           memcmp(&first, &second, sizeof first) != 0;
+}
+
+/* As NVML has it. */
+static void format_uuid(const CUuuid *uuid, bool is_mig, char *text)
 {
     static const char digits[] = "0123456789abcdef";
-    memcpy(text, "GPU-", 4);
+    memcpy(text, is_mig ? "MIG-" : "GPU-", 4);
     text += 4;
     for (int i = 0; i < 16; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
@@ -179,7 +190,7 @@ static CUresult list_own_devices(void)
         CUuuid uuid;
         if (!uuid_of_device(i, &uuid))
             return refuse_because("the driver does not say which GPUs it shows", NULL);
-        format_uuid(&uuid, own.gpus[i].uuid);
+        format_uuid(&uuid, is_mig_device(i), own.gpus[i].uuid);
     }
     text_start(&why);
     granted = &own;
