@@ -158,14 +158,13 @@ void policy_check_devices(struct policy_slice list, struct policy_place place,
     }
 }
 
-static bool is_uuid_of(struct policy_slice uuid, const struct policy_gpu *gpu, bool *exactly)
+static bool is_name(struct policy_slice entry, const char *name, size_t length, bool *exactly)
 {
-    size_t length = strnlen(gpu->uuid, sizeof gpu->uuid);
-    *exactly = uuid.length == length;
-    if (uuid.length > length)
+    *exactly = entry.length == length;
+    if (entry.length > length)
         return false;
-    for (size_t i = 0; i < uuid.length; i++) {
-        if (policy_lower(uuid.start[i]) != policy_lower(gpu->uuid[i]))
+    for (size_t i = 0; i < entry.length; i++) {
+        if (policy_lower(entry.start[i]) != policy_lower(name[i]))
             return false;
     }
     return true;
@@ -176,7 +175,8 @@ bool policy_device_is(const struct policy_device *device, const struct policy_gp
 {
     *exactly = false;
     if (device->kind == POLICY_DEVICE_UUID)
-        return is_uuid_of(device->uuid, gpu, exactly);
-    return device->pci_domain == gpu->pci_domain && device->pci_bus == gpu->pci_bus &&
-           device->pci_device == gpu->pci_device;
+        return is_name(device->uuid, gpu->uuid, strnlen(gpu->uuid, sizeof gpu->uuid), exactly) ||
+               is_name(device->uuid, gpu->older, strnlen(gpu->older, sizeof gpu->older), exactly);
+    return !gpu->is_mig && device->pci_domain == gpu->pci_domain &&
+           device->pci_bus == gpu->pci_bus && device->pci_device == gpu->pci_device;
 }

@@ -23,6 +23,7 @@ struct choice {
     uint8_t positions[POLICY_GPUS_MAX];
     size_t count;
     bool lacks_optional; /* an entry with '?' named nothing that is there */
+    bool all;            /* by the word, or because nothing was said */
 };
 
 /* The innermost text before this layer that narrows the machine, or NULL. */
@@ -35,13 +36,23 @@ static const struct policy_settings *narrowing(const struct outer *outer)
     return NULL;
 }
 
-static void add_missing(struct text_line *why, const struct outer *outer)
+/* How many can be named by a number: on the machine its GPUs, whose MIG devices stand behind them;
+ * in a list that a text gives, all. */
+static size_t numbered(const struct outer *outer)
+{
+    size_t count = outer->count;
+    while (!narrowing(outer) && count > 0 && outer->gpus[outer->grants[count - 1].gpu].is_mig)
+        count--;
+    return count;
+}
+
+static void add_missing(struct text_line *why, const struct outer *outer, size_t count)
 {
     const struct policy_settings *by = narrowing(outer);
     text_add(why, by ? " is not among the " : " is not there: this machine has ");
-    text_add_number(why, outer->count);
+    text_add_number(why, count);
     if (by) {
-        text_add(why, outer->count == 1 ? " GPU that " : " GPUs that ");
+        text_add(why, count == 1 ? " GPU that " : " GPUs that ");
         text_add(why, by->source);
         text_add(why, " grants");
     }
@@ -50,11 +61,12 @@ static void add_missing(struct text_line *why, const struct outer *outer)
 /* "(0-3)", the indices that there are. */
 static void add_indices(struct text_line *why, const struct outer *outer)
 {
-    if (outer->count == 0)
+    const size_t count = numbered(outer);
+    if (count == 0)
         return;
-    text_add(why, outer->count == 1 ? " (0" : " (0-");
-    if (outer->count > 1)
-        text_add_number(why, outer->count - 1);
+    text_add(why, count == 1 ? " (0" : " (0-");
+    if (count > 1)
+        text_add_number(why, count - 1);
     text_add(why, ")");
 }
 
@@ -84,11 +96,15 @@ static void add_gpu(struct text_line *why, const struct policy_gpu *gpu,
 static void add_names(struct text_line *why, const struct outer *outer,
                       enum policy_device_kind kind)
 {
+    size_t named = 0;
     for (size_t i = 0; i < outer->count; i++) {
-        text_add(why, i ? ", " : " (");
-        add_gpu(why, &outer->gpus[outer->grants[i].gpu], kind);
+        const struct policy_gpu *gpu = &outer->gpus[outer->grants[i].gpu];
+        if (kind == POLICY_DEVICE_PCI && gpu->is_mig)
+            continue;
+        text_add(why, named++ ? ", " : " (");
+        add_gpu(why, gpu, kind);
     }
-    text_add(why, outer->count ? ")" : "");
+    text_add(why, named ? ")" : "");
 }
 
 static void add_choice(struct choice *choice, size_t position)
@@ -104,8 +120,9 @@ static bool choose_range(const struct outer *outer, struct policy_slice entry,
                          const struct policy_device *device, struct choice *choice,
                          struct text_line *why)
 {
+    const size_t count = numbered(outer);
     for (unsigned int index = device->first; index <= device->last; index++) {
-        if (index < outer->count) {
+        if (index < count) {
             add_choice(choice, index);
         } else if (device->optional) {
             choice->lacks_optional = true;
@@ -116,7 +133,7 @@ static bool choose_range(const struct outer *outer, struct policy_slice entry,
                 text_add(why, " of ");
                 policy_slice_show(why, entry);
             }
-            add_missing(why, outer);
+            add_missing(why, outer, count);
             add_indices(why, outer);
             return false;
         }
@@ -152,7 +169,7 @@ static bool choose_named(const struct outer *outer, struct policy_slice entry,
     }
     policy_slice_show(why, entry);
     if (found == 0) {
-        add_missing(why, outer);
+        add_missing(why, outer, outer->count);
         add_names(why, outer, device->kind);
         return false;
     }
@@ -171,7 +188,8 @@ static int choose(const struct outer *outer, struct policy_slice list, struct po
     struct policy_device device;
     choice->count = 0;
     choice->lacks_optional = false;
-    if (!list.start || policy_slice_is(list, "all")) {
+    choice->all = !list.start || policy_slice_is(list, "all");
+    if (choice->all) {
         for (size_t i = 0; i < outer->count; i++)
             add_choice(choice, i);
         return POLICY_OK;
@@ -197,10 +215,10 @@ static int choose(const struct outer *outer, struct policy_slice list, struct po
 
 /* A cap by position that is for no GPU is a mistake: the GPU that was meant would have no cap. */
 static int check_positions(const struct outer *outer, const struct policy_size *memory_of,
-                           struct policy_slice list, const struct choice *choice,
-                           struct policy_error *error)
+                           const struct choice *choice, struct policy_error *error)
 {
-    for (size_t k = choice->count; k < POLICY_GPUS_MAX && !choice->lacks_optional; k++) {
+    const size_t count = choice->all ? numbered(outer) : choice->count;
+    for (size_t k = count; k < POLICY_GPUS_MAX && !choice->lacks_optional; k++) {
         if (memory_of[k].kind == POLICY_SIZE_UNSET)
             continue;
         text_start(&error->why);
@@ -208,8 +226,8 @@ static int check_positions(const struct outer *outer, const struct policy_size *
         text_add_number(&error->why, k);
         text_add(&error->why, ": GPU ");
         text_add_number(&error->why, k);
-        if (!list.start || policy_slice_is(list, "all")) {
-            add_missing(&error->why, outer);
+        if (choice->all) {
+            add_missing(&error->why, outer, count);
             add_indices(&error->why, outer);
         } else {
             text_add(&error->why, " is not there: devices names ");
@@ -255,20 +273,33 @@ static void cap(struct policy_grant *grant, const struct policy_size *size, size
         tighten(&grant->share, &grant->share_layer, size, layer);
 }
 
+/* What memory.K of a list says for an outer position; `otherwise` where it says nothing. A MIG
+ * device that the list does not name, only `all`, has its GPU's. */
+static const struct policy_size *size_at(const struct outer *outer, const struct choice *choice,
+                                         const struct policy_size *memory_of, size_t position,
+                                         const struct policy_size *otherwise)
+{
+    if (choice->all && position >= numbered(outer))
+        position = outer->gpus[outer->grants[position].gpu].parent;
+    for (size_t k = 0; k < choice->count; k++) {
+        if (choice->positions[k] == position && memory_of[k].kind != POLICY_SIZE_UNSET)
+            return &memory_of[k];
+    }
+    return otherwise;
+}
+
 /* Lays the layer's caps on the grants that it chose, while they still lie at their outer positions.
  */
-static void cap_chosen(const struct policy_settings *settings, const struct choice *chosen,
-                       const struct choice *base, struct policy_grant *grants, size_t layer)
+static void cap_chosen(const struct outer *outer, const struct policy_settings *settings,
+                       const struct choice *chosen, const struct choice *base,
+                       struct policy_grant *grants)
 {
     for (size_t i = 0; i < chosen->count; i++) {
-        const struct policy_size *size = &settings->memory_of[i];
-        for (size_t k = 0; k < base->count && size->kind == POLICY_SIZE_UNSET; k++) {
-            if (base->positions[k] == chosen->positions[i])
-                size = &settings->base_memory_of[k];
-        }
-        if (size->kind == POLICY_SIZE_UNSET)
-            size = &settings->memory;
-        cap(&grants[chosen->positions[i]], size, layer);
+        const size_t position = chosen->positions[i];
+        const struct policy_size *size = &settings->memory;
+        size = size_at(outer, base, settings->base_memory_of, position, size);
+        size = size_at(outer, chosen, settings->memory_of, position, size);
+        cap(&grants[position], size, outer->layer);
     }
 }
 
@@ -292,16 +323,15 @@ static int apply(const struct outer *outer, struct policy_grant *grants, size_t 
     struct choice chosen, base = {.count = 0};
     int rc = choose(outer, settings->devices, place, &chosen, error);
     if (rc == POLICY_OK)
-        rc = check_positions(outer, settings->memory_of, settings->devices, &chosen, error);
+        rc = check_positions(outer, settings->memory_of, &chosen, error);
     if (rc == POLICY_OK && any_set(settings->base_memory_of)) {
         rc = choose(outer, settings->base_devices, base_place, &base, error);
         if (rc == POLICY_OK)
-            rc = check_positions(outer, settings->base_memory_of, settings->base_devices, &base,
-                                 error);
+            rc = check_positions(outer, settings->base_memory_of, &base, error);
     }
     if (rc != POLICY_OK)
         return rc;
-    cap_chosen(settings, &chosen, &base, grants, outer->layer);
+    cap_chosen(outer, settings, &chosen, &base, grants);
     reorder(grants, &chosen);
     *count = chosen.count;
     return POLICY_OK;

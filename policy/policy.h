@@ -153,10 +153,14 @@ void policy_describe_error(struct text_line *line, const char *source,
  * namespace, and then the overflow uid `overflow` stands for root. */
 const char *policy_distrust(uid_t owner, mode_t mode, bool root_is_mapped, uid_t overflow);
 
-/* One GPU of the machine, in nvidia-smi's order (PCI order): entry i has index i. */
+/* One GPU of the machine, in nvidia-smi's order (PCI order): entry i has index i. The MIG devices,
+ * a GPU's parts, stand behind all GPUs; they have no index, and are named by UUID. */
 struct policy_gpu {
     char uuid[96]; /* "GPU-8-4-4-4-12" or "MIG-...", lower case hex, NUL-terminated */
     uint32_t pci_domain, pci_bus, pci_device;
+    bool is_mig;
+    uint8_t parent; /* of a MIG device: the entry of its GPU */
+    char older[64]; /* of a MIG device: its older name "MIG-GPU-8-4-4-4-12/GI/CI", "" if unknown */
 };
 
 struct policy_grant {

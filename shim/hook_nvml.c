@@ -12,6 +12,7 @@
 #include "posture.h"
 #include "view.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* The first statement of a hook, as HOOK_ENTER is for the driver's. */
@@ -34,22 +35,38 @@ static const struct granted *grant(void)
     return granted_on_machine(&granted, &why) == GRANTED_OK ? granted : NULL;
 }
 
-/* The position of a device in the grant, or OUTSIDE. MIG devices go by their own UUID. A failure is
- * NVML's, and the answer: of a device without a name nothing can be said. */
-static nvmlReturn_t find_position(const struct granted *granted, nvmlDevice_t device, int *position)
+/* A device's place in the view, OUTSIDE where it has none. NVML numbers GPUs, and finds a GPU's MIG
+ * devices by way of it; CUDA and the policy know GPUs and MIG devices alike. */
+struct place {
+    int number;   /* among the GPUs that are granted whole or in part */
+    int position; /* in the grant */
+};
+
+/* A failure is NVML's, and the answer: of a device without a name nothing can be said. */
+static nvmlReturn_t find_place(const struct granted *granted, nvmlDevice_t device,
+                               struct place *place)
 {
     char uuid[sizeof granted->gpus[0].uuid] = "";
-    *position = OUTSIDE;
+    *place = (struct place){OUTSIDE, OUTSIDE};
     if (!real_nvml.nvmlDeviceGetUUID)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     nvmlReturn_t rc = real_nvml.nvmlDeviceGetUUID(device, uuid, sizeof uuid);
     if (rc != NVML_SUCCESS)
         return rc;
+    for (size_t i = 0; i < granted->card_count; i++) {
+        if (strcmp(granted->gpus[granted->cards[i]].uuid, uuid) == 0)
+            place->number = (int)i;
+    }
     for (size_t i = 0; i < granted->count; i++) {
         if (strcmp(granted_uuid(granted, i), uuid) == 0)
-            *position = (int)i;
+            place->position = (int)i;
     }
     return NVML_SUCCESS;
+}
+
+static bool is_seen(const struct place *place)
+{
+    return place->number != OUTSIDE || place->position != OUTSIDE;
 }
 
 /* NVML's own answer first: it says whether it is initialised, and whether the arguments make sense.
@@ -58,7 +75,7 @@ static nvmlReturn_t count_granted(nvmlReturn_t rc, unsigned int *count)
 {
     const struct granted *granted = rc == NVML_SUCCESS ? grant() : NULL;
     if (granted)
-        *count = (unsigned int)granted->count;
+        *count = (unsigned int)granted->card_count;
     return rc;
 }
 
@@ -86,9 +103,9 @@ static nvmlReturn_t handle_by_index(nvmlReturn_t (*original)(unsigned int index,
         return rc;
     if (!granted)
         return original(index, device);
-    if (index >= granted->count)
+    if (index >= granted->card_count)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return original(granted->grants[index].gpu, device);
+    return original(granted->cards[index], device);
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
@@ -107,11 +124,11 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
 static nvmlReturn_t only_granted(nvmlReturn_t rc, nvmlDevice_t *device)
 {
     const struct granted *granted = rc == NVML_SUCCESS ? grant() : NULL;
-    int position;
+    struct place place;
     if (!granted)
         return rc;
-    rc = find_position(granted, *device, &position);
-    if (rc == NVML_SUCCESS && position == OUTSIDE)
+    rc = find_place(granted, *device, &place);
+    if (rc == NVML_SUCCESS && !is_seen(&place))
         rc = NVML_ERROR_NOT_FOUND;
     if (rc != NVML_SUCCESS)
         *device = NULL;
@@ -151,7 +168,7 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
     unsigned int physical;
-    int position = OUTSIDE;
+    struct place place = {OUTSIDE, OUTSIDE};
     NVML_ENTER(nvmlDeviceGetIndex, (device, index));
     if (!index)
         return real_nvml.nvmlDeviceGetIndex(device, NULL);
@@ -160,10 +177,17 @@ nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
         return rc;
     const struct granted *granted = grant();
     if (granted)
-        rc = find_position(granted, device, &position);
-    if (rc == NVML_SUCCESS)
-        *index = position != OUTSIDE ? (unsigned int)position : physical;
+        rc = find_place(granted, device, &place);
+    if (rc == NVML_SUCCESS) /* a MIG device's index is NVML's, within its GPU */
+        *index = place.number != OUTSIDE ? (unsigned int)place.number : physical;
     return rc;
+}
+
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
+                                                 nvmlDevice_t *mig)
+{
+    NVML_ENTER(nvmlDeviceGetMigDeviceHandleByIndex, (device, index, mig));
+    return only_granted(real_nvml.nvmlDeviceGetMigDeviceHandleByIndex(device, index, mig), mig);
 }
 
 /* Lists of devices keep NVML's contract: without room they give the number, with room at most so
@@ -173,11 +197,11 @@ static nvmlReturn_t filter(unsigned int room, unsigned int *count, nvmlDevice_t 
 {
     unsigned int kept = 0;
     for (unsigned int i = 0; i < all_count; i++) {
-        int position;
-        nvmlReturn_t rc = find_position(granted, all[i], &position);
+        struct place place;
+        nvmlReturn_t rc = find_place(granted, all[i], &place);
         if (rc != NVML_SUCCESS)
             return rc;
-        if (position == OUTSIDE)
+        if (!is_seen(&place))
             continue;
         if (devices && kept < room)
             devices[kept] = all[i];
@@ -219,26 +243,47 @@ nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
     return rc == NVML_SUCCESS ? filter(*count, count, devices, all, all_count, granted) : rc;
 }
 
+nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *devices)
+{
+    nvmlDevice_t all[POLICY_GPUS_MAX];
+    unsigned int all_count = POLICY_GPUS_MAX;
+    NVML_ENTER(nvmlUnitGetDevices, (unit, count, devices));
+    const struct granted *granted = count && devices ? grant() : NULL;
+    if (!granted)
+        return real_nvml.nvmlUnitGetDevices(unit, count, devices);
+    const unsigned int room = *count;
+    nvmlReturn_t rc = real_nvml.nvmlUnitGetDevices(unit, &all_count, all);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    filter(UINT_MAX, count, NULL, all, all_count, granted); /* how many there are */
+    if (*count > room)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    return filter(room, count, devices, all, all_count, granted);
+}
+
 /* The figures of a device, in bytes, as this process may use it. False in `capped`: as they are. */
 static nvmlReturn_t limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_bytes, bool *capped)
 {
     const struct granted *granted = grant();
-    int position = OUTSIDE;
-    nvmlReturn_t rc = granted ? find_position(granted, device, &position) : NVML_SUCCESS;
+    struct place place = {OUTSIDE, OUTSIDE};
+    nvmlReturn_t rc = granted ? find_place(granted, device, &place) : NVML_SUCCESS;
     *capped = false;
-    if (position == OUTSIDE)
+    if (place.position == OUTSIDE)
         return rc;
+    const size_t position = (size_t)place.position;
+    const int ordinal = view_ordinal_of(granted_uuid(granted, position));
+    uint64_t held = 0, cap;
     size_t layer;
     uint32_t line;
-    const uint64_t cap = granted_cap(granted, (size_t)position, *total, &layer, &line);
-    const int ordinal = view_ordinal_of(granted_uuid(granted, (size_t)position));
-    uint64_t held = 0;
-    if (cap == ACCOUNT_NO_CAP)
-        return rc;
-    if (ordinal >= 0) {
+    if (ordinal >= 0) { /* NVML's total has what the driver keeps to itself, CUDA's has not */
         hook_refresh(ordinal);
         held = account_held(ordinal);
+        cap = account_cap(ordinal);
+    } else {
+        cap = granted_cap(granted, position, *total, &layer, &line);
     }
+    if (cap == ACCOUNT_NO_CAP)
+        return rc;
     account_limit_to(cap, held, free_bytes, total);
     *capped = true;
     return rc;

@@ -25,6 +25,56 @@ static bool nvml_complete(void)
            real_nvml.nvmlDeviceGetPciInfo_v3;
 }
 
+/* One MIG device; its older name is made as "MIG-" PARENT "/" GPU INSTANCE "/" COMPUTE INSTANCE. */
+static nvmlReturn_t ask_mig(nvmlDevice_t device, struct policy_gpu *mig,
+                            const struct policy_gpu *parent, size_t parent_index)
+{
+    unsigned int gpu_instance, compute_instance;
+    struct text_line older;
+    *mig = *parent;
+    mig->is_mig = true;
+    mig->parent = (uint8_t)parent_index;
+    nvmlReturn_t rc = real_nvml.nvmlDeviceGetUUID(device, mig->uuid, sizeof mig->uuid);
+    if (rc != NVML_SUCCESS || !real_nvml.nvmlDeviceGetGpuInstanceId ||
+        !real_nvml.nvmlDeviceGetComputeInstanceId ||
+        real_nvml.nvmlDeviceGetGpuInstanceId(device, &gpu_instance) != NVML_SUCCESS ||
+        real_nvml.nvmlDeviceGetComputeInstanceId(device, &compute_instance) != NVML_SUCCESS)
+        return rc;
+    text_start(&older);
+    text_add(&older, "MIG-");
+    text_add(&older, parent->uuid);
+    text_add(&older, "/");
+    text_add_number(&older, gpu_instance);
+    text_add(&older, "/");
+    text_add_number(&older, compute_instance);
+    if (older.length < sizeof mig->older)
+        memcpy(mig->older, older.bytes, older.length + 1);
+    return rc;
+}
+
+/* Appends the MIG devices of the first `count` GPUs, and returns how many entries there are then.
+ * Those that this process may not see are not there; so is one that goes while we look. */
+static size_t add_migs(struct policy_gpu *gpus, size_t count)
+{
+    size_t all = count;
+    if (!real_nvml.nvmlDeviceGetMaxMigDeviceCount || !real_nvml.nvmlDeviceGetMigDeviceHandleByIndex)
+        return count;
+    for (size_t i = 0; i < count; i++) {
+        nvmlDevice_t device, mig;
+        unsigned int most = 0;
+        if (gpus[i].uuid[0] == '\0' ||
+            real_nvml.nvmlDeviceGetHandleByIndex_v2((unsigned int)i, &device) != NVML_SUCCESS ||
+            real_nvml.nvmlDeviceGetMaxMigDeviceCount(device, &most) != NVML_SUCCESS)
+            continue;
+        for (unsigned int j = 0; j < most && all < POLICY_GPUS_MAX; j++) {
+            if (real_nvml.nvmlDeviceGetMigDeviceHandleByIndex(device, j, &mig) == NVML_SUCCESS &&
+                ask_mig(mig, &gpus[all], &gpus[i], i) == NVML_SUCCESS)
+                all++;
+        }
+    }
+    return all;
+}
+
 static int ask_nvml(struct policy_gpu *gpus, struct text_line *why)
 {
     unsigned int count = 0;
@@ -52,7 +102,7 @@ static int ask_nvml(struct policy_gpu *gpus, struct text_line *why)
         gpus[i].pci_bus = pci.bus;
         gpus[i].pci_device = pci.device;
     }
-    return (int)count;
+    return (int)add_migs(gpus, count);
 }
 
 static int list_nvml(struct policy_gpu *gpus, struct text_line *why)

@@ -8,8 +8,9 @@
 
 #include "policy.h"
 
-/* Fills `gpus` (room for POLICY_GPUS_MAX) in PCI order and returns their number, or a negative
- * number with `why` saying what could not be asked. Thread-safe. */
+/* Fills `gpus` (room for POLICY_GPUS_MAX) in PCI order, behind them their MIG devices as far as
+ * NVML tells of them, and returns their number; or a negative number with `why` saying what could
+ * not be asked. Thread-safe. */
 int machine_list(struct policy_gpu *gpus, struct text_line *why);
 
 /* The procfs part: `root` is "/proc/driver/nvidia/gpus", `nodes` the prefix of the device nodes,

@@ -23,6 +23,7 @@ typedef enum nvmlReturn_enum {
 } nvmlReturn_t;
 
 typedef struct nvmlDevice_st *nvmlDevice_t;
+typedef struct nvmlUnit_st *nvmlUnit_t; /* a chassis of GPUs */
 
 /* Bytes. Figures of the whole card. */
 typedef struct nvmlMemory_st {

@@ -21,8 +21,10 @@ static struct once once;
 static const struct granted *granted; /* the machine's; or `own`, where its order does not matter */
 static struct granted own;            /* CUDA's own devices in CUDA's own order */
 static struct visible_device {
-    int index;        /* nvidia-smi's, or UNKNOWN */
+    int index; /* nvidia-smi's, of a MIG device its GPU's, or UNKNOWN */
+    bool is_mig;
     const char *uuid; /* in `granted` */
+    CUuuid cuda_uuid;
     size_t cap_layer;
     uint32_t cap_line;
 } devices[POLICY_GPUS_MAX];
@@ -59,12 +61,15 @@ static bool uuid_of_device(CUdevice device, CUuuid *uuid)
     return real.cuDeviceGetUuid && real.cuDeviceGetUuid(uuid, device) == CUDA_SUCCESS;
 }
 
-/* Compares the digits; "GPU-" and "MIG-" are not in CUDA's bytes. */
+/* Compares the digits; "GPU-" and "MIG-" are not in CUDA's bytes. Drivers whose MIG devices have no
+ * UUID of their own call them "MIG-GPU-UUID/GI/CI", and give their GPU's UUID. */
 static bool is_uuid(const CUuuid *uuid, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
     int nibble = 0;
-    for (text += strcspn(text, "-"); *text && nibble <= UUID_HEX; text++) {
+    if (strncmp(text, "MIG-GPU-", 8) == 0)
+        text += 4;
+    for (text += strcspn(text, "-"); *text && *text != '/' && nibble <= UUID_HEX; text++) {
         if (*text == '-')
             continue;
         if (nibble == UUID_HEX)
@@ -77,10 +82,21 @@ static bool is_uuid(const CUuuid *uuid, const char *text)
     return nibble == UUID_HEX;
 }
 
-static void format_uuid(const CUuuid *uuid, char *text)
+/* Where the two differ, the first is that of the GPU of which the device is a MIG device. */
+static bool is_mig_device(CUdevice device)
+{
+    CUuuid first, second;
+    return real.cuDeviceGetUuid && real.cuDeviceGetUuid_v2 &&
+           real.cuDeviceGetUuid(&first, device) == CUDA_SUCCESS &&
+           real.cuDeviceGetUuid_v2(&second, device) == CUDA_SUCCESS &&
+           memcmp(&first, &second, sizeof first) != 0;
+}
+
+/* As NVML has it. */
+static void format_uuid(const CUuuid *uuid, bool is_mig, char *text)
 {
     static const char digits[] = "0123456789abcdef";
-    memcpy(text, "GPU-", 4);
+    memcpy(text, is_mig ? "MIG-" : "GPU-", 4);
     text += 4;
     for (int i = 0; i < 16; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
@@ -102,6 +118,14 @@ static CUresult set_cap(CUdevice device, size_t position)
     return CUDA_SUCCESS;
 }
 
+/* Of MIG devices the driver shows the first only, whatever else it was asked for. */
+static bool ends_at_mig(const uint8_t *chosen, size_t chosen_count, size_t count)
+{
+    return count > 0 && count < chosen_count &&
+           (granted->gpus[granted->grants[chosen[count - 1]].gpu].is_mig ||
+            granted->gpus[granted->grants[chosen[count]].gpu].is_mig);
+}
+
 /* After a successful cuInit: what does the driver show? `chosen` are positions in `granted` by
  * ordinal, or NULL where there is no view and ordinals are found by UUID. */
 static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
@@ -109,7 +133,8 @@ static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
     int count = 0;
     if (!real.cuDeviceGetCount || real.cuDeviceGetCount(&count) != CUDA_SUCCESS)
         return refuse_because("the driver does not say how many GPUs it shows", NULL);
-    if (count > POLICY_GPUS_MAX || (chosen && (size_t)count != chosen_count))
+    if (count > POLICY_GPUS_MAX || (chosen && (size_t)count != chosen_count &&
+                                    !ends_at_mig(chosen, chosen_count, (size_t)count)))
         return refuse_because("the driver shows other GPUs than the policy asked it for", NULL);
     for (int i = 0; i < count; i++) {
         CUuuid uuid;
@@ -121,8 +146,10 @@ static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
             position++;
         if (position == granted->count || !is_uuid(&uuid, granted_uuid(granted, position)))
             return refuse_because("the driver shows other GPUs than the policy asked it for", NULL);
-        devices[i].index = granted == &own ? UNKNOWN : granted->grants[position].gpu;
+        devices[i].index = granted == &own ? UNKNOWN : granted_card(granted, position);
+        devices[i].is_mig = granted->gpus[granted->grants[position].gpu].is_mig;
         devices[i].uuid = granted_uuid(granted, position);
+        devices[i].cuda_uuid = uuid;
         CUresult rc = set_cap(i, position);
         if (rc != CUDA_SUCCESS)
             return rc;
@@ -163,11 +190,29 @@ static CUresult list_own_devices(void)
         CUuuid uuid;
         if (!uuid_of_device(i, &uuid))
             return refuse_because("the driver does not say which GPUs it shows", NULL);
-        format_uuid(&uuid, own.gpus[i].uuid);
+        format_uuid(&uuid, is_mig_device(i), own.gpus[i].uuid);
     }
     text_start(&why);
     granted = &own;
-    return granted_of(&own, (size_t)count, &why) == GRANTED_OK ? CUDA_SUCCESS : refuse(&why);
+    own.gpu_count = (size_t)count;
+    return granted_of(&own, &why) == GRANTED_OK ? CUDA_SUCCESS : refuse(&why);
+}
+
+/* Without a view nvidia-smi's numbers have not been needed so far. */
+static void add_nvidia_smi_device(struct text_line *line, int ordinal)
+{
+    const struct granted *machine;
+    struct text_line why;
+    if (devices[ordinal].index == UNKNOWN && granted_on_machine(&machine, &why) == GRANTED_OK) {
+        for (size_t i = 0; i < machine->gpu_count; i++) {
+            if (!is_uuid(&devices[ordinal].cuda_uuid, machine->gpus[i].uuid))
+                continue;
+            text_add(line, machine->gpus[i].is_mig ? "a MIG device of GPU " : "GPU ");
+            text_add_number(line, machine->gpus[i].is_mig ? machine->gpus[i].parent : i);
+            return;
+        }
+    }
+    view_add_device(line, ordinal);
 }
 
 static void log_mapping(void)
@@ -179,7 +224,7 @@ static void log_mapping(void)
         text_add(&line, "CUDA device ");
         text_add_number(&line, (uint64_t)i);
         text_add(&line, " = ");
-        view_add_device(&line, i);
+        add_nvidia_smi_device(&line, i);
         text_add(&line, ", ");
         if (real.cuDeviceGetName && real.cuDeviceGetName(name, (int)sizeof name, i) == CUDA_SUCCESS)
             text_add(&line, name);
@@ -300,7 +345,7 @@ bool view_ready(CUresult *refusal)
 int view_ordinal_of(const char *uuid)
 {
     for (int i = 0; i < view_count(); i++) {
-        if (strcmp(devices[i].uuid, uuid) == 0)
+        if (is_uuid(&devices[i].cuda_uuid, uuid))
             return i;
     }
     return UNKNOWN;
@@ -313,6 +358,8 @@ int view_count(void) { return once_is_done(&once) ? device_count : 0; }
 void view_add_device(struct text_line *line, int ordinal)
 {
     bool known = ordinal >= 0 && ordinal < device_count && devices[ordinal].index != UNKNOWN;
+    if (known && devices[ordinal].is_mig)
+        text_add(line, "a MIG device of ");
     text_add(line, known ? "GPU " : "CUDA device ");
     text_add_signed(line, known ? devices[ordinal].index : ordinal);
 }

@@ -26,23 +26,35 @@ static int by_number(const char *item, size_t length, size_t grant_count)
     return (int)number;
 }
 
-static int by_uuid(const char *item, size_t length, const struct policy_gpu *gpus,
+enum form { INTEGER, GPU_UUID, MIG_UUID };
+
+static enum form form_of(const char *item, size_t length)
+{
+    if (length >= 4 && memcmp(item, "GPU-", 4) == 0)
+        return GPU_UUID;
+    return length >= 4 && memcmp(item, "MIG-", 4) == 0 ? MIG_UUID : INTEGER;
+}
+
+/* A GPU's own UUID means the first of its MIG devices where it is granted as these. */
+static int by_uuid(const char *item, size_t length, enum form form, const struct policy_gpu *gpus,
                    const struct policy_grant *grants, size_t grant_count)
 {
     int found = NONE;
+    uint8_t found_gpu = 0;
     for (size_t i = 0; i < grant_count; i++) {
-        if (strncmp(gpus[grants[i].gpu].uuid, item, length) != 0)
+        uint8_t gpu = grants[i].gpu;
+        if (form == GPU_UUID && gpus[gpu].is_mig)
+            gpu = gpus[gpu].parent;
+        if (strncmp(gpus[gpu].uuid, item, length) != 0 &&
+            strncmp(gpus[gpu].older, item, length) != 0)
             continue;
-        if (found != NONE)
+        if (found != NONE && gpu != found_gpu)
             return NONE; /* ambiguous */
-        found = (int)i;
+        if (found == NONE)
+            found = (int)i;
+        found_gpu = gpu;
     }
     return found;
-}
-
-static bool is_uuid(const char *item, size_t length)
-{
-    return length >= 4 && (memcmp(item, "GPU-", 4) == 0 || memcmp(item, "MIG-", 4) == 0);
 }
 
 size_t visible_choose(const char *value, const struct policy_gpu *gpus,
@@ -56,7 +68,7 @@ size_t visible_choose(const char *value, const struct policy_gpu *gpus,
     }
     while (is_blank(*value))
         value++;
-    const bool uuids = is_uuid(value, strlen(value));
+    const enum form form = form_of(value, strlen(value));
     for (;;) {
         size_t length = strcspn(value, ",");
         const char *item = value;
@@ -65,10 +77,11 @@ size_t visible_choose(const char *value, const struct policy_gpu *gpus,
             item++, item_length--;
         while (item_length && is_blank(item[item_length - 1]))
             item_length--;
-        if (is_uuid(item, item_length) != uuids)
+        if (form_of(item, item_length) != form)
             return count;
-        int position = uuids ? by_uuid(item, item_length, gpus, grants, grant_count)
-                             : by_number(item, item_length, grant_count);
+        int position = form == INTEGER
+                           ? by_number(item, item_length, grant_count)
+                           : by_uuid(item, item_length, form, gpus, grants, grant_count);
         if (position == NONE)
             return count;
         for (size_t i = 0; i < count; i++) {

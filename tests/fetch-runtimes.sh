@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fetches NVIDIA's CUDA runtimes (PyPI wheels of the versions in runtimes.txt) into a cache outside the
-# tree, so that the tests and the example can run the real thing. Nothing of them is ever installed.
+# Fetches NVIDIA's CUDA runtimes and the tools that show GPUs (from PyPI, of the versions in runtimes.txt) into a cache
+# outside the tree, so that the tests and the example can run the real thing. Nothing of them is ever installed.
 #
 #     tests/fetch-runtimes.sh [PACKAGE ...]      only these; default: all of runtimes.txt
 #     tests/fetch-runtimes.sh --where            only prints the cache's folder
@@ -17,7 +17,17 @@ if [ "${1:-}" = --where ]; then
     exit 0
 fi
 
-# fetch PACKAGE==VERSION: an unpacked wheel at $cache/PACKAGE-VERSION, which appears whole or not at all.
+# unpack FOLDER: what pip has put there, a wheel or, of a tool that has none, the sources of a Python package.
+unpack()
+{
+    mkdir "$1/tree"
+    case $(echo "$1"/download/*) in
+    *.whl) python3 -m zipfile -e "$1"/download/*.whl "$1/tree" ;;
+    *) tar -xzf "$1"/download/*.tar.gz -C "$1/tree" --strip-components=1 ;;
+    esac
+}
+
+# fetch PACKAGE==VERSION: unpacked at $cache/PACKAGE-VERSION, which appears whole or not at all.
 fetch()
 {
     target=$cache/$(echo "$1" | sed 's/==/-/')
@@ -28,9 +38,9 @@ fetch()
     fi
     echo "Fetching $1" >&2
     for attempt in 1 2 3; do
-        if python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
-               --retries 3 --dest "$work/wheel" "$1" >"$work/log" 2>&1 </dev/null; then
-            python3 -m zipfile -e "$work"/wheel/*.whl "$work/tree" || break
+        if python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps --prefer-binary \
+               --retries 3 --dest "$work/download" "$1" >"$work/log" 2>&1 </dev/null; then
+            unpack "$work" || break
             # Another run may have been faster; its tree is as good as ours.
             mv -T "$work/tree" "$target" 2>/dev/null || [ -d "$target" ]
             rm -rf "$work"

@@ -41,9 +41,9 @@ static void check_errors(const struct policy_errors *errors)
 static void check_grants(const struct policy_settings *settings)
 {
     static const struct policy_gpu gpus[] = {
-        {"GPU-11111111-aaaa-4000-8000-000000000000", 0, 1, 0},
-        {"GPU-11112222-aaaa-4000-8000-000000000001", 0, 0x41, 0},
-        {"MIG-33333333-aaaa-4000-8000-000000000002", 0, 0x41, 0}};
+        {.uuid = "GPU-11111111-aaaa-4000-8000-000000000000", .pci_domain = 0, .pci_bus = 1},
+        {.uuid = "GPU-11112222-aaaa-4000-8000-000000000001", .pci_domain = 0, .pci_bus = 0x41},
+        {.uuid = "MIG-33333333-aaaa-4000-8000-000000000002", .pci_domain = 0, .pci_bus = 0x41}};
     static struct policy_settings layers[2];
     struct policy_grant grants[POLICY_GPUS_MAX];
     struct policy_error error;

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GIB ((unsigned long long)1 << 30)
 #define CONTEXT ((uint64_t)300 << 20) /* SIMCUDA_CONTEXT by default */
@@ -116,7 +117,8 @@ static void test_names(void **state)
         NVML_SUCCESS);
 }
 
-/* GPU 3 has 80 GiB, capped at 1 GiB; GPU 1 has 80 GiB too, of which 25% are 20 GiB. */
+/* GPU 3 has 80 GiB for CUDA and 81 for NVML, capped at 1 GiB; GPU 1 likewise, capped at 25%. CUDA
+ * has not been initialised yet. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -124,17 +126,46 @@ static void test_memory(void **state)
     nvmlMemory_v2_t memory_2 = {.version = (unsigned int)(sizeof memory_2 | 2 << 24)};
     assert_int_equal(NVML(nvmlDeviceGetMemoryInfo, nvmlDevice_t, nvmlMemory_t *)(at(1), &memory),
                      NVML_SUCCESS);
-    assert_int_equal(memory.total, hooked ? 20 * GIB : 80 * GIB);
+    assert_int_equal(memory.total, hooked ? 81 * GIB / 4 : 81 * GIB);
+    if (hooked)
+        assert_int_equal(memory.free, memory.total);
     assert_int_equal(memory.used, memory.total - memory.free);
     assert_int_equal(
         NVML(nvmlDeviceGetMemoryInfo_v2, nvmlDevice_t, nvmlMemory_v2_t *)(at(1), &memory_2),
         NVML_SUCCESS);
     assert_int_equal(memory_2.total, memory.total);
     assert_int_equal(memory_2.used + memory_2.free + memory_2.reserved, memory_2.total);
+    assert_int_equal(memory_2.reserved, hooked ? 0 : GIB);
+    assert_int_equal(NVML(nvmlDeviceGetMemoryInfo, nvmlDevice_t, nvmlMemory_t *)(at(0), &memory),
+                     NVML_SUCCESS);
+    assert_int_equal(memory.total, hooked ? GIB : 25 * GIB);
     memory_2.version = 7; /* NVML's own word about a version that it does not know */
     assert_int_not_equal(
         NVML(nvmlDeviceGetMemoryInfo_v2, nvmlDevice_t, nvmlMemory_v2_t *)(at(1), &memory_2),
         NVML_SUCCESS);
+}
+
+/* The driver keeps 1 GiB of each card, which NVML's total has and CUDA's has not: once CUDA runs,
+ * the two agree on what a share of the card is. */
+static void test_one_total(void **state)
+{
+    (void)state;
+    nvmlMemory_t memory;
+    size_t total, free_bytes;
+    CUcontext context;
+    if (!hooked)
+        skip();
+    assert_int_equal(DRIVER(cuDeviceTotalMem_v2, size_t *, CUdevice)(&total, 1), CUDA_SUCCESS);
+    assert_int_equal(DRIVER(cuCtxCreate_v2, CUcontext *, unsigned int, CUdevice)(&context, 0, 1),
+                     CUDA_SUCCESS);
+    assert_int_equal(DRIVER(cuMemGetInfo_v2, size_t *, size_t *)(&free_bytes, &total),
+                     CUDA_SUCCESS);
+    assert_int_equal(total, 20 * GIB); /* a quarter of 80 GiB */
+    assert_int_equal(NVML(nvmlDeviceGetMemoryInfo, nvmlDevice_t, nvmlMemory_t *)(at(1), &memory),
+                     NVML_SUCCESS);
+    assert_int_equal(memory.total, total);
+    assert_int_equal(memory.free, free_bytes);
+    assert_int_equal(DRIVER(cuCtxDestroy_v2, CUcontext)(context), CUDA_SUCCESS);
 }
 
 /* What CUDA allocates, and its context, shows in NVML's figures, on the same GPU. */
@@ -162,22 +193,105 @@ static void test_memory_in_use(void **state)
     assert_int_equal(memory.used, 0);
 }
 
-static void test_lists_keep_their_contract(void **state)
+/* Lists of devices: without room the number, with too little room what NVML answers then. */
+static void test_lists_of_devices(void **state)
 {
     (void)state;
-    enum { ANY_LEVEL = 50 }; /* NVML_TOPOLOGY_SYSTEM: every other GPU of the machine */
-    nvmlDevice_t devices[8];
+    enum { HOSTBRIDGE = 30 }; /* on the simulated machine every other GPU */
+    const unsigned int all = hooked ? 2 : 4;
+    nvmlDevice_t devices[8] = {NULL};
+    nvmlUnit_t unit;
     unsigned int count = 0;
     nvmlReturn_t (*nearest)(nvmlDevice_t, nvmlGpuTopologyLevel_t, unsigned int *, nvmlDevice_t *) =
         NVML(nvmlDeviceGetTopologyNearestGpus, nvmlDevice_t, nvmlGpuTopologyLevel_t, unsigned int *,
              nvmlDevice_t *);
-    nvmlReturn_t rc = nearest(at(0), ANY_LEVEL, &count, NULL);
-    assert_int_equal(rc, NVML_SUCCESS);
-    assert_true(count <= (hooked ? 1 : 3));
-    unsigned int again = count;
-    if (count) {
-        assert_int_equal(nearest(at(0), ANY_LEVEL, &again, devices), NVML_SUCCESS);
-        assert_int_equal(again, count);
+    nvmlReturn_t (*near_cpu)(unsigned int, unsigned int *, nvmlDevice_t *) =
+        NVML(nvmlSystemGetTopologyGpuSet, unsigned int, unsigned int *, nvmlDevice_t *);
+    nvmlReturn_t (*in_unit)(nvmlUnit_t, unsigned int *, nvmlDevice_t *) =
+        NVML(nvmlUnitGetDevices, nvmlUnit_t, unsigned int *, nvmlDevice_t *);
+
+    assert_int_equal(nearest(at(0), HOSTBRIDGE, &count, NULL), NVML_SUCCESS);
+    assert_int_equal(count, all - 1);
+    assert_int_equal(nearest(at(0), HOSTBRIDGE, &count, devices), NVML_SUCCESS);
+    assert_int_equal(count, all - 1);
+    assert_ptr_equal(devices[0], at(1));
+
+    count = 0;
+    assert_int_equal(near_cpu(0, &count, NULL), NVML_SUCCESS);
+    assert_int_equal(count, all);
+    assert_int_equal(near_cpu(0, &count, devices), NVML_SUCCESS);
+    assert_int_equal(count, all);
+
+    assert_int_equal(NVML(nvmlUnitGetHandleByIndex, unsigned int, nvmlUnit_t *)(0, &unit),
+                     NVML_SUCCESS);
+    count = 1;
+    assert_int_equal(in_unit(unit, &count, devices), NVML_ERROR_INSUFFICIENT_SIZE);
+    assert_int_equal(count, all);
+    assert_int_equal(in_unit(unit, &count, devices), NVML_SUCCESS);
+    assert_int_equal(count, all);
+    assert_int_equal(in_unit(NULL, &count, devices), NVML_ERROR_INVALID_ARGUMENT);
+    for (unsigned int i = 0; i < all; i++) {
+        unsigned int index = 99;
+        assert_int_equal(NVML(nvmlDeviceGetIndex, nvmlDevice_t, unsigned int *)(devices[i], &index),
+                         NVML_SUCCESS);
+        assert_ptr_equal(devices[i], at(index));
+    }
+}
+
+/* What takes two handles answers for any two that can be had. */
+static void test_pairs(void **state)
+{
+    (void)state;
+    nvmlGpuP2PStatus_t status;
+    nvmlGpuTopologyLevel_t level;
+    for (unsigned int i = 0; i < 2; i++) {
+        assert_int_equal(
+            NVML(nvmlDeviceGetP2PStatus, nvmlDevice_t, nvmlDevice_t, nvmlGpuP2PCapsIndex_t,
+                 nvmlGpuP2PStatus_t *)(at(i), at(1 - i), NVML_P2P_CAPS_INDEX_READ, &status),
+            NVML_SUCCESS);
+        /* GPUs 3 and 1 are of one kind, 0 and 1 are not */
+        assert_int_equal(status, hooked ? NVML_P2P_STATUS_OK : NVML_P2P_STATUS_NOT_SUPPORTED);
+        assert_int_equal(NVML(nvmlDeviceGetTopologyCommonAncestor, nvmlDevice_t, nvmlDevice_t,
+                              nvmlGpuTopologyLevel_t *)(at(i), at(1 - i), &level),
+                         NVML_SUCCESS);
+        assert_int_equal(level, 30);
+    }
+}
+
+/* Who uses a device: NVML's own list, in each of its layouts, and NVML's own word about room. */
+static void test_processes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t entry_bytes;
+    } lists[] = {{"nvmlDeviceGetComputeRunningProcesses", 16},
+                 {"nvmlDeviceGetComputeRunningProcesses_v2", 24},
+                 {"nvmlDeviceGetComputeRunningProcesses_v3", 24}};
+    if (!hooked)
+        skip(); /* test_memory_in_use has left a context on GPU 3 */
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        nvmlReturn_t (*list)(nvmlDevice_t, unsigned int *, void *) =
+            (nvmlReturn_t(*)(nvmlDevice_t, unsigned int *, void *))(uintptr_t)dlsym(nvml,
+                                                                                    lists[i].name);
+        unsigned char entries[48];
+        unsigned int count = 0;
+        pid_t pid;
+        unsigned long long bytes;
+        assert_non_null(list);
+        assert_int_equal(list(at(0), &count, NULL), NVML_ERROR_INSUFFICIENT_SIZE);
+        assert_int_equal(count, 1);
+        memset(entries, 0xee, sizeof entries);
+        assert_int_equal(list(at(0), &count, entries), NVML_SUCCESS);
+        memcpy(&pid, entries, sizeof pid);
+        memcpy(&bytes, entries + 8, sizeof bytes);
+        assert_int_equal(pid, getpid());
+        assert_true(bytes > GIB / 4); /* the allocation, and what the context takes by itself */
+        for (size_t j = lists[i].entry_bytes; j < sizeof entries; j++)
+            assert_int_equal(entries[j], 0xee);
+        assert_int_equal(list(at(1), &count, entries), NVML_SUCCESS);
+        assert_int_equal(count, 0);
+        assert_int_equal(list(NULL, &count, entries), NVML_ERROR_INVALID_ARGUMENT);
     }
 }
 
@@ -189,13 +303,11 @@ int main(int argc, char **argv)
     if (!nvml || !driver)
         return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before_init),
-        cmocka_unit_test(test_init_and_shutdown),
-        cmocka_unit_test(test_indices),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_in_use),
-        cmocka_unit_test(test_lists_keep_their_contract),
+        cmocka_unit_test(test_before_init), cmocka_unit_test(test_init_and_shutdown),
+        cmocka_unit_test(test_indices),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_memory),      cmocka_unit_test(test_memory_in_use),
+        cmocka_unit_test(test_one_total),   cmocka_unit_test(test_lists_of_devices),
+        cmocka_unit_test(test_pairs),       cmocka_unit_test(test_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

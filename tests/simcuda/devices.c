@@ -23,6 +23,11 @@ struct device *device_of(CUdevice ordinal)
     return ordinal >= 0 && ordinal < count ? &devices[ordinal] : NULL;
 }
 
+const struct gpu *device_card(const struct device *device)
+{
+    return device->gpu->is_mig ? machine_gpu(device->gpu->parent) : device->gpu;
+}
+
 CUresult sim_cuInit(unsigned int flags)
 {
     int gpus[MACHINE_MAX_GPUS];
@@ -98,7 +103,7 @@ CUresult sim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice ordinal)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice ordinal)
+CUresult sim_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice ordinal)
 {
     struct device *device = device_of(ordinal);
 
@@ -107,6 +112,19 @@ CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice ordinal)
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     memcpy(uuid->bytes, device->gpu->uuid, sizeof uuid->bytes);
+    return CUDA_SUCCESS;
+}
+
+/* Of a MIG device: its card's. */
+CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice ordinal)
+{
+    struct device *device = device_of(ordinal);
+
+    if (!uuid)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    memcpy(uuid->bytes, device_card(device)->uuid, sizeof uuid->bytes);
     return CUDA_SUCCESS;
 }
 

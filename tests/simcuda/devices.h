@@ -22,6 +22,8 @@ struct device {
 int device_count(void);
 /* NULL where the ordinal is not one. */
 struct device *device_of(CUdevice ordinal);
+/* The card that a device is, or is a MIG device of. */
+const struct gpu *device_card(const struct device *device);
 /* How many contexts live on a device. */
 int device_live_contexts(const struct device *device);
 

@@ -30,7 +30,7 @@ static void add_pointer(struct hmac_md2 *hmac, const void *pointer)
 static void add_devices(struct hmac_md2 *hmac)
 {
     for (int i = 0; i < device_count(); i++) {
-        const struct gpu *gpu = device_of(i)->gpu;
+        const struct gpu *gpu = device_card(device_of(i));
         hmac_md2_add(hmac, gpu->uuid, sizeof gpu->uuid);
         add_word(hmac, (uint32_t)gpu->pci_domain);
         add_word(hmac, (uint32_t)gpu->pci_bus);

@@ -6,10 +6,11 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct gpu gpus[MACHINE_MAX_GPUS];
-static int gpu_count;
+static int gpu_count, device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const struct gpu kinds[] = {
@@ -39,6 +40,7 @@ static void make_gpu(int index, enum gpu_kind kind, uint64_t bytes)
 
     *gpu = kinds[kind];
     gpu->index = index;
+    gpu->migs = MIG_OFF;
     gpu->bytes = bytes;
     gpu->pci_bus = 4 + 2 * index;
     memcpy(gpu->uuid, uuid, sizeof uuid);
@@ -59,6 +61,44 @@ static enum gpu_kind read_kind(const char **text)
     settings_die("SIMCUDA_GPUS", *text);
 }
 
+/* "/mig=3" */
+static int read_migs(const char **text)
+{
+    static const char word[] = "/mig=";
+    char *end;
+
+    if (strncmp(*text, word, sizeof word - 1) != 0)
+        return MIG_OFF;
+    *text += sizeof word - 1;
+    long number = strtol(*text, &end, 10);
+    if (end == *text || number < 0 || number > MIG_MOST)
+        settings_die("SIMCUDA_GPUS", *text);
+    *text = end;
+    return (int)number;
+}
+
+/* A slice of a card: an eighth of its memory, a seventh of its multiprocessors. */
+static void add_migs(struct gpu *card)
+{
+    card->first_mig = device_count;
+    for (int i = 0; i < card->migs; i++) {
+        if (device_count == MACHINE_MAX_GPUS)
+            settings_die("SIMCUDA_GPUS", settings_gpus());
+        struct gpu *mig = &gpus[device_count];
+        *mig = *card;
+        mig->index = device_count++;
+        mig->migs = MIG_OFF;
+        mig->is_mig = 1;
+        mig->parent = card->index;
+        mig->mig_index = i;
+        mig->bytes = card->bytes / 8;
+        mig->multiprocessors = card->multiprocessors / 7;
+        mig->name = card->kind == GPU_TESLA ? "Simulated Tesla MIG 1g" : "Simulated GeForce MIG 1g";
+        mig->uuid[UUID_BYTES - 2] = 0x4d;
+        mig->uuid[UUID_BYTES - 1] = (unsigned char)i;
+    }
+}
+
 static void read_machine(void)
 {
     const char *text = settings_gpus();
@@ -67,10 +107,21 @@ static void read_machine(void)
         uint64_t bytes = settings_size("SIMCUDA_GPUS", &text);
         if (*text++ != '@' || gpu_count == MACHINE_MAX_GPUS)
             settings_die("SIMCUDA_GPUS", settings_gpus());
-        make_gpu(gpu_count++, read_kind(&text), bytes);
+        enum gpu_kind kind = read_kind(&text);
+        make_gpu(gpu_count, kind, bytes);
+        gpus[gpu_count++].migs = read_migs(&text);
         if (*text != '\0' && *text++ != ',')
             settings_die("SIMCUDA_GPUS", settings_gpus());
     }
+    device_count = gpu_count;
+    for (int i = 0; i < gpu_count; i++)
+        add_migs(&gpus[i]);
+}
+
+int machine_device_count(void)
+{
+    pthread_once(&once, read_machine);
+    return device_count;
 }
 
 int machine_gpu_count(void)
@@ -81,7 +132,7 @@ int machine_gpu_count(void)
 
 const struct gpu *machine_gpu(int index)
 {
-    return index >= 0 && index < machine_gpu_count() ? &gpus[index] : NULL;
+    return index >= 0 && index < machine_device_count() ? &gpus[index] : NULL;
 }
 
 void machine_fastest_first(int order[])
@@ -101,9 +152,9 @@ void machine_uuid_text(const struct gpu *gpu, char text[UUID_TEXT])
     const unsigned char *u = gpu->uuid;
 
     snprintf(text, UUID_TEXT,
-             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
-             u[15]);
+             "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             gpu->is_mig ? "MIG" : "GPU", u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8],
+             u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 }
 
 void machine_pci_text(const struct gpu *gpu, int domain_digits, char text[PCI_TEXT])
@@ -114,5 +165,5 @@ void machine_pci_text(const struct gpu *gpu, int domain_digits, char text[PCI_TE
 
 int machine_peers(const struct gpu *one, const struct gpu *other)
 {
-    return one != other && one->kind == other->kind;
+    return one != other && one->kind == other->kind && !one->is_mig && !other->is_mig;
 }

@@ -1,4 +1,4 @@
-/* machine.h -- the simulated cards, in PCI order (SIMCUDA_GPUS).
+/* machine.h -- the simulated cards, in PCI order, and behind them their MIG devices (SIMCUDA_GPUS).
  *
  * Knows: what each card is. Must not know: who uses it, or CUDA_VISIBLE_DEVICES.
  * Used by both libraries. Thread-safe; valid at any time.
@@ -18,8 +18,14 @@ enum {
 
 enum gpu_kind { GPU_GEFORCE, GPU_TESLA };
 
+enum { MIG_OFF = -1, MIG_MOST = 7, MIG_FIRST_GPU_INSTANCE = 7 };
+
 struct gpu {
-    int index; /* in PCI order */
+    int index; /* in PCI order; of a MIG device, behind those of the cards */
+    int migs;  /* of a card: how many MIG devices it is divided into, or MIG_OFF */
+    int first_mig;
+    int is_mig;
+    int parent, mig_index; /* of a MIG device: its card, and its number there */
     enum gpu_kind kind;
     uint64_t bytes;
     unsigned char uuid[UUID_BYTES];
@@ -30,7 +36,8 @@ struct gpu {
     int clock_khz, memory_clock_khz, bus_bits;
 };
 
-int machine_gpu_count(void);
+int machine_gpu_count(void);    /* the cards */
+int machine_device_count(void); /* the MIG devices, too */
 const struct gpu *machine_gpu(int index);
 /* Fills order[] with the count's indices, the faster kind first, each kind in PCI order. */
 void machine_fastest_first(int order[]);

@@ -14,7 +14,7 @@ nvmlDevice_t nvml_device(const struct gpu *gpu) { return &devices[gpu->index]; }
 
 const struct gpu *nvml_gpu(nvmlDevice_t device)
 {
-    for (int i = 0; i < machine_gpu_count(); i++)
+    for (int i = 0; i < machine_device_count(); i++)
         if (device == &devices[i])
             return machine_gpu(i);
     return NULL;
@@ -38,7 +38,7 @@ nvmlReturn_t sim_nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *de
 
 static void serial_text(const struct gpu *gpu, char text[32])
 {
-    snprintf(text, 32, "51c0da%07x", (unsigned int)gpu->index);
+    snprintf(text, 32, "51c0da%07x", (unsigned int)(gpu->is_mig ? gpu->parent : gpu->index));
 }
 
 /* The card of which `text_of` makes this text. */
@@ -47,7 +47,7 @@ static nvmlReturn_t find(const char *text, void (*text_of)(const struct gpu *, c
 {
     if (!text || !device)
         return NVML_ERROR_INVALID_ARGUMENT;
-    for (int i = 0; i < machine_gpu_count(); i++) {
+    for (int i = 0; i < machine_device_count(); i++) {
         char own[64];
         text_of(machine_gpu(i), own);
         if (strcmp(text, own) == 0) {
@@ -73,7 +73,7 @@ nvmlReturn_t sim_nvmlDeviceGetHandleByUUIDV(const struct nvml_uuid *uuid, nvmlDe
         return sim_nvmlDeviceGetHandleByUUID(uuid->text, device);
     if (uuid->type != BINARY)
         return NVML_ERROR_INVALID_ARGUMENT;
-    for (int i = 0; i < machine_gpu_count(); i++)
+    for (int i = 0; i < machine_device_count(); i++)
         if (memcmp(uuid->bytes, machine_gpu(i)->uuid, UUID_BYTES) == 0) {
             *device = &devices[i];
             return NVML_SUCCESS;
@@ -114,7 +114,7 @@ nvmlReturn_t sim_nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 
     if (!gpu || !index)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *index = (unsigned int)gpu->index;
+    *index = (unsigned int)(gpu->is_mig ? gpu->mig_index : gpu->index);
     return NVML_SUCCESS;
 }
 

@@ -6,14 +6,26 @@
 
 enum { MEMORY_2_VERSION = sizeof(struct nvml_memory_2) | 2 << 24, MOST_PROCESSES = 1024 };
 
+/* What a card's MIG devices use, the card has not. */
+static uint64_t free_bytes(const struct gpu *gpu)
+{
+    uint64_t bytes = state_free_bytes(gpu->index);
+
+    for (int i = 0; i < gpu->migs; i++) {
+        const struct gpu *mig = machine_gpu(gpu->first_mig + i);
+        bytes -= mig->bytes - state_free_bytes(mig->index);
+    }
+    return bytes;
+}
+
 nvmlReturn_t sim_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory *memory)
 {
     const struct gpu *gpu = nvml_gpu(device);
 
     if (!gpu || !memory)
         return NVML_ERROR_INVALID_ARGUMENT;
-    memory->first = gpu->bytes; /* total, free, used */
-    memory->second = state_free_bytes(gpu->index);
+    memory->first = gpu->bytes + settings_reserved_bytes(); /* total, free, used */
+    memory->second = free_bytes(gpu);
     memory->third = memory->first - memory->second;
     return NVML_SUCCESS;
 }
@@ -26,10 +38,10 @@ nvmlReturn_t sim_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct nvml_mem
         return NVML_ERROR_INVALID_ARGUMENT;
     if (memory->version != MEMORY_2_VERSION)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    memory->total = gpu->bytes;
-    memory->reserved = 0;
-    memory->free = state_free_bytes(gpu->index);
-    memory->used = memory->total - memory->free;
+    memory->reserved = settings_reserved_bytes();
+    memory->total = gpu->bytes + memory->reserved;
+    memory->free = free_bytes(gpu);
+    memory->used = gpu->bytes - memory->free;
     return NVML_SUCCESS;
 }
 

@@ -67,6 +67,34 @@ nvmlReturn_t sim_nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *cou
     return all_but(NULL, count, out);
 }
 
+/* One unit, which holds all cards. */
+static char the_unit;
+
+nvmlReturn_t sim_nvmlUnitGetCount(unsigned int *count)
+{
+    if (!count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *count = 1;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t sim_nvmlUnitGetHandleByIndex(unsigned int index, nvmlUnit_t *unit)
+{
+    if (!unit || index != 0)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *unit = (nvmlUnit_t)(void *)&the_unit;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t sim_nvmlUnitGetDevices(nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *out)
+{
+    if (unit != (nvmlUnit_t)(void *)&the_unit || !count || !out)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    unsigned int room = *count;
+    all_but(NULL, count, room < (unsigned int)machine_gpu_count() ? NULL : out);
+    return *count > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
 nvmlReturn_t sim_nvmlDeviceOnSameBoard(nvmlDevice_t one, nvmlDevice_t other, int *same)
 {
     if (!nvml_gpu(one) || !nvml_gpu(other) || !same)

@@ -16,7 +16,7 @@ static const char default_gpus[] = "24GiB@geforce,80GiB@tesla,24GiB@geforce,80Gi
 static struct {
     char *gpus, *fail, *missing, *state;
     int driver, hide_processes;
-    uint64_t context_bytes, module_bytes, graph_chunk_bytes;
+    uint64_t context_bytes, module_bytes, graph_chunk_bytes, reserved_bytes;
 } settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -92,6 +92,7 @@ static void read_environment(void)
     settings.context_bytes = size_of("SIMCUDA_CONTEXT", 300 * MIB);
     settings.module_bytes = size_of("SIMCUDA_MODULE", 0);
     settings.graph_chunk_bytes = size_of("SIMCUDA_GRAPH_CHUNK", GRANULE_POOL);
+    settings.reserved_bytes = size_of("SIMCUDA_RESERVED", 0);
     settings.driver = (int)size_of("SIMCUDA_DRIVER", 0);
     check_failures(settings.fail);
 }
@@ -130,6 +131,12 @@ uint64_t settings_graph_chunk_bytes(void)
 {
     pthread_once(&once, read_environment);
     return settings.graph_chunk_bytes;
+}
+
+uint64_t settings_reserved_bytes(void)
+{
+    pthread_once(&once, read_environment);
+    return settings.reserved_bytes;
 }
 
 const char *settings_state_path(void)

@@ -16,6 +16,7 @@ uint64_t settings_context_bytes(void);
 uint64_t settings_module_bytes(void);
 uint64_t settings_graph_chunk_bytes(void);
 int settings_hide_processes(void);
+uint64_t settings_reserved_bytes(void);
 const char *settings_state_path(void);
 
 /* Is `symbol` an item of SIMCUDA_MISSING? */

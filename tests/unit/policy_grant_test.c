@@ -188,7 +188,8 @@ static void test_uuid_in_full(void **state)
 {
     (void)state;
 #define PARENT "MIG-GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
-    static const struct policy_gpu mig[] = {{PARENT "/1/10", 0, 1, 0}, {PARENT "/1/1", 0, 1, 0}};
+    static const struct policy_gpu mig[] = {{.uuid = PARENT "/1/10", .pci_domain = 0, .pci_bus = 1},
+                                            {.uuid = PARENT "/1/1", .pci_domain = 0, .pci_bus = 1}};
     struct policy_grant grants[POLICY_GPUS_MAX];
     struct policy_error error;
     size_t layer;
@@ -201,6 +202,70 @@ static void test_uuid_in_full(void **state)
                         "01:00.0 names more than one GPU: " PARENT "/1/10 and " PARENT "/1/1");
 }
 
+/* MIG devices stand behind the GPUs: they have no number, and where no list names them, their GPU's
+ * cap. */
+static void test_mig(void **state)
+{
+    (void)state;
+    static const struct policy_gpu gpus[] = {
+        {.uuid = UUID_0, .pci_bus = 1},
+        {.uuid = UUID_1, .pci_bus = 2},
+        {.uuid = "MIG-55555555-aaaa-4000-8000-000000000000",
+         .pci_bus = 2,
+         .is_mig = true,
+         .parent = 1,
+         .older = "MIG-" UUID_1 "/7/0"},
+        {.uuid = "MIG-66666666-aaaa-4000-8000-000000000000",
+         .pci_bus = 2,
+         .is_mig = true,
+         .parent = 1,
+         .older = "MIG-" UUID_1 "/8/0"},
+    };
+    static const struct {
+        const char *texts[2]; /* outermost first */
+        const char *right;    /* entry:GiB of the cap, 0 for none; or the error */
+    } rows[] = {
+        {{"devices=all"}, "0:0 1:0 2:0 3:0 "},
+        {{"devices=MIG-6,0"}, "3:0 0:0 "},
+        {{"devices=mig-" UUID_1 "/8/0"}, "3:0 "},
+        {{"devices=MIG-" UUID_1 "/8"}, "3:0 "}, /* a beginning that means one */
+        {{"devices=MIG-" UUID_1},
+         "MIG-" UUID_1 " names more than one GPU: MIG-55555555-aaaa-4000-8000-000000000000 and "
+         "MIG-66666666-aaaa-4000-8000-000000000000"},
+        {{"devices=0000:02:00.0"}, "1:0 "}, /* the GPU, not its parts */
+        {{"devices=0000:03:00.0"},
+         "0000:03:00.0 is not there: this machine has 4 (0000:01:00.0, 0000:02:00.0)"},
+        {{"devices=2"}, "GPU 2 is not there: this machine has 2 (0-1)"},
+        {{"devices=all;memory.2=1G"}, "memory.2: GPU 2 is not there: this machine has 2 (0-1)"},
+        {{"memory.1=4G"}, "0:0 1:4 2:4 3:4 "},
+        {{"memory=2G;memory.1=4G"}, "0:2 1:4 2:4 3:4 "},
+        {{"memory=4G;memory.1=none"}, "0:4 1:0 2:0 3:0 "},
+        {{"devices=MIG-6,MIG-5;memory.1=4G"}, "3:0 2:4 "},
+        {{"memory.1=4G;[rule r];devices=MIG-6,0"}, "3:4 0:0 "},
+        {{"devices=MIG-6,MIG-5", "devices=1"}, "2:0 "}, /* a list that a text gives has numbers */
+        {{"devices=all;memory.1=4G", "devices=MIG-5"}, "2:4 "},
+        {{"devices=1", "devices=MIG-5"},
+         "MIG-5 is not among the 1 GPU that GPUSHIM_POLICY grants (" UUID_1 ")"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[2];
+        struct policy_grant grants[POLICY_GPUS_MAX];
+        struct policy_error error;
+        char shown[TEXT_BYTES] = "";
+        size_t layer, count = 0, length = 0;
+        for (; count < 2 && rows[i].texts[count]; count++)
+            layers[count] = help_read(help_inline(rows[i].texts[count]));
+        int granted = policy_grant(layers, count, gpus, COUNT_OF(gpus), grants, &error, &layer);
+        for (int j = 0; j < granted; j++)
+            length +=
+                (size_t)snprintf(shown + length, sizeof shown - length, "%u:%llu ", grants[j].gpu,
+                                 grants[j].cap.kind == POLICY_SIZE_NONE
+                                     ? 0
+                                     : (unsigned long long)(grants[j].cap.value / GIB));
+        assert_string_equal(granted < 0 ? error.why.bytes : shown, rows[i].right);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_caps_of_default_follow_the_gpu),
         cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_uuid_in_full),
+        cmocka_unit_test(test_mig),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,10 @@
 #define UUID_3 "GPU-44444444-aaaa-4000-8000-000000000003"
 
 static const struct policy_gpu machine[] = {
-    {UUID_0, 0, 0x01, 0},
-    {UUID_1, 0, 0x41, 0},
-    {UUID_2, 0, 0xC1, 0},
-    {UUID_3, 0x10001, 0x41, 0},
+    {.uuid = UUID_0, .pci_domain = 0, .pci_bus = 0x01},
+    {.uuid = UUID_1, .pci_domain = 0, .pci_bus = 0x41},
+    {.uuid = UUID_2, .pci_domain = 0, .pci_bus = 0xC1},
+    {.uuid = UUID_3, .pci_domain = 0x10001, .pci_bus = 0x41},
 };
 
 /* Reads the texts, outermost first, and grants. Returns "3:4GiB@0 1", that is GPU 3 with 4 GiB set

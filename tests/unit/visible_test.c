@@ -74,6 +74,52 @@ static void test_table(void **state)
     }
 }
 
+/* GPU 1 is divided into 2, 3 and 4; granted are 3, GPU 0 and 2. */
+static void test_mig(void **state)
+{
+    (void)state;
+    static const char whole[] = "GPU-ab000000-0000-0000-0000-000000000001";
+    static struct policy_gpu machine[] = {
+        {.uuid = "GPU-aa000000-0000-0000-0000-000000000000"},
+        {.uuid = "GPU-ab000000-0000-0000-0000-000000000001"},
+        {.uuid = "MIG-a2000000-0000-0000-0000-000000000000", .is_mig = true, .parent = 1},
+        {.uuid = "MIG-b3000000-0000-0000-0000-000000000000", .is_mig = true, .parent = 1},
+        {.uuid = "MIG-c4000000-0000-0000-0000-000000000000", .is_mig = true, .parent = 1},
+    };
+    static const struct policy_grant granted[] = {{.gpu = 3}, {.gpu = 0}, {.gpu = 2}};
+    static const struct {
+        const char *value, *seen;
+    } mig_rows[] = {
+        {NULL, "302"},
+        {"0", "3"},
+        {"2,1", "20"},
+        {"MIG-a", "2"},
+        {"MIG-", ""}, /* fits two */
+        {"MIG-a,MIG-b", "23"},
+        {"MIG-c", ""}, /* not granted */
+        {"MIG-GPU-ab000000-0000-0000-0000-000000000001/8/0", "3"},
+        {"MIG-GPU-ab000000-0000-0000-0000-000000000001/9/0", ""},
+        {"GPU-ab", "3"}, /* the first that is granted of it */
+        {"GPU-a", ""},   /* fits two GPUs */
+        {"GPU-aa,GPU-ab", "03"},
+        {"GPU-aa,MIG-a", "0"}, /* another form ends the list */
+        {"MIG-a,GPU-aa", "2"},
+    };
+    for (int i = 2; i < 5; i++)
+        snprintf(machine[i].older, sizeof machine[i].older, "MIG-%s/%d/0", whole, 5 + i);
+    for (size_t i = 0; i < sizeof mig_rows / sizeof mig_rows[0]; i++) {
+        uint8_t chosen[POLICY_GPUS_MAX];
+        char seen[POLICY_GPUS_MAX + 1] = "";
+        size_t count = visible_choose(mig_rows[i].value, machine, granted, 3, chosen);
+        for (size_t k = 0; k < count; k++)
+            seen[k] = (char)('0' + granted[chosen[k]].gpu);
+        seen[count] = '\0';
+        if (strcmp(seen, mig_rows[i].seen) != 0)
+            fail_msg("CUDA_VISIBLE_DEVICES=%s: sees %s, not %s",
+                     mig_rows[i].value ? mig_rows[i].value : "(unset)", seen, mig_rows[i].seen);
+    }
+}
+
 static void test_long_values(void **state)
 {
     (void)state;
@@ -90,7 +136,7 @@ static void test_long_values(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_mig),
                                        cmocka_unit_test(test_long_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
