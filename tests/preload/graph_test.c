@@ -14,7 +14,7 @@
 static void is_held_exactly_at_the_cap(void **state)
 {
     (void)state;
-    for (int way = 0; way < WAYS; way++) {
+    for (enum way way = 0; way < WAYS; way++) {
         CUdeviceptr address;
         CUgraphExec exec = executable(graph_of(way, 3 * CHUNK_MIB * MIB, &address), 0);
         assert_int_equal(live(), 0);
