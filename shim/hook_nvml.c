@@ -41,13 +41,14 @@ struct place {
     int number;   /* among the GPUs that are granted whole or in part */
     int position; /* in the grant */
 };
+static const struct place outside = {OUTSIDE, OUTSIDE};
 
 /* A failure is NVML's, and the answer: of a device without a name nothing can be said. */
 static nvmlReturn_t find_place(const struct granted *granted, nvmlDevice_t device,
                                struct place *place)
 {
     char uuid[sizeof granted->gpus[0].uuid] = "";
-    *place = (struct place){OUTSIDE, OUTSIDE};
+    *place = outside;
     if (!real_nvml.nvmlDeviceGetUUID)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     nvmlReturn_t rc = real_nvml.nvmlDeviceGetUUID(device, uuid, sizeof uuid);
@@ -168,7 +169,7 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
     unsigned int physical;
-    struct place place = {OUTSIDE, OUTSIDE};
+    struct place place = outside;
     NVML_ENTER(nvmlDeviceGetIndex, (device, index));
     if (!index)
         return real_nvml.nvmlDeviceGetIndex(device, NULL);
@@ -253,24 +254,23 @@ nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned int *count, nvmlDevice
         return real_nvml.nvmlUnitGetDevices(unit, count, devices);
     const unsigned int room = *count;
     nvmlReturn_t rc = real_nvml.nvmlUnitGetDevices(unit, &all_count, all);
-    if (rc != NVML_SUCCESS)
-        return rc;
-    filter(UINT_MAX, count, NULL, all, all_count, granted); /* how many there are */
-    if (*count > room)
+    if (rc == NVML_SUCCESS) /* how many there are */
+        rc = filter(UINT_MAX, count, NULL, all, all_count, granted);
+    if (rc == NVML_SUCCESS && *count > room)
         return NVML_ERROR_INSUFFICIENT_SIZE;
-    return filter(room, count, devices, all, all_count, granted);
+    return rc == NVML_SUCCESS ? filter(room, count, devices, all, all_count, granted) : rc;
 }
 
 /* The figures of a device, in bytes, as this process may use it. False in `capped`: as they are. */
 static nvmlReturn_t limit(nvmlDevice_t device, uint64_t *total, uint64_t *free_bytes, bool *capped)
 {
     const struct granted *granted = grant();
-    struct place place = {OUTSIDE, OUTSIDE};
+    struct place place = outside;
     nvmlReturn_t rc = granted ? find_place(granted, device, &place) : NVML_SUCCESS;
+    const size_t position = (size_t)place.position;
     *capped = false;
     if (place.position == OUTSIDE)
         return rc;
-    const size_t position = (size_t)place.position;
     const int ordinal = view_ordinal_of(granted_uuid(granted, position));
     uint64_t held = 0, cap;
     size_t layer;
