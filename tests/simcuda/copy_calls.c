@@ -147,6 +147,62 @@ CUresult sim_cuMemcpyBatchAsync(CUdeviceptr *to, CUdeviceptr *from, size_t *byte
                                      stream);
 }
 
+/* One copy of a batch, whose elements are taken to be bytes. */
+static struct copy_3d of_batch(const CUDA_MEMCPY3D_BATCH_OP *one)
+{
+    struct copy_3d copy = {.src_type = MEMORY_TYPE_UNIFIED,
+                           .dst_type = MEMORY_TYPE_UNIFIED,
+                           .width_bytes = one->extent.width,
+                           .height = one->extent.height,
+                           .depth = one->extent.depth};
+
+    if (one->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+        copy.src_type = MEMORY_TYPE_ARRAY;
+        copy.src_array = one->src.op.array.array;
+        copy.src_x = one->src.op.array.offset.x;
+        copy.src_y = one->src.op.array.offset.y;
+        copy.src_z = one->src.op.array.offset.z;
+    } else {
+        copy.src_device = one->src.op.ptr.ptr;
+        copy.src_pitch = one->src.op.ptr.rowLength;
+        copy.src_height = one->src.op.ptr.layerHeight;
+    }
+    if (one->dst.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+        copy.dst_type = MEMORY_TYPE_ARRAY;
+        copy.dst_array = one->dst.op.array.array;
+        copy.dst_x = one->dst.op.array.offset.x;
+        copy.dst_y = one->dst.op.array.offset.y;
+        copy.dst_z = one->dst.op.array.offset.z;
+    } else {
+        copy.dst_device = one->dst.op.ptr.ptr;
+        copy.dst_pitch = one->dst.op.ptr.rowLength;
+        copy.dst_height = one->dst.op.ptr.layerHeight;
+    }
+    return copy;
+}
+
+CUresult sim_cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *list,
+                                     unsigned long long flags, CUstream stream)
+{
+    if (count == 0 || !list || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        struct copy_3d copy = of_batch(&list[i]);
+        CUresult result = on_stream(stream, &copy);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuMemcpy3DBatchAsync(size_t count, CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed,
+                                  unsigned long long flags, CUstream stream)
+{
+    if (failed)
+        *failed = (size_t)-1;
+    return sim_cuMemcpy3DBatchAsync_v2(count, list, flags, stream);
+}
+
 static struct copy_3d flat(const struct copy_2d *copy)
 {
     return (struct copy_3d){.src_x = copy->src_x,

@@ -74,6 +74,8 @@ CUresult graph_check(CUgraph graph, const CUgraphNode *needs, size_t count);
 CUresult work_run(const struct work *work);
 /* Does a graph's work, each node after those that it needs. */
 CUresult graph_run(CUgraph graph);
+/* An executable graph's own copy; NULL if it is none. */
+CUgraph graph_of_executable(CUgraphExec executable);
 
 /* Has the graph, or a child of it, nodes that allocate or free? */
 int graph_has_memory(CUgraph graph);

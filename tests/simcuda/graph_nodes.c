@@ -3,6 +3,8 @@
 #include "graph.h"
 #include "graph_memory.h"
 
+#include <string.h>
+
 static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *needs, size_t count,
                     const struct work *work)
 {
@@ -155,6 +157,11 @@ CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode 
     if (!params)
         return CUDA_ERROR_INVALID_VALUE;
     switch ((int)params->type) {
+    case NODE_MEMCPY: {
+        struct work work = {.type = NODE_MEMCPY};
+        memcpy(&work.copy, &params->memcpy.copyParams, sizeof work.copy);
+        return add(node, graph, needs, count, &work);
+    }
     case NODE_MEM_ALLOC:
         return sim_cuGraphAddMemAllocNode(node, graph, needs, count, &params->alloc);
     case NODE_MEM_FREE:

@@ -128,6 +128,11 @@ static CUresult map(CUgraphExec executable)
     return result;
 }
 
+CUgraph graph_of_executable(CUgraphExec executable)
+{
+    return handle_is(executable, HANDLE_EXECUTABLE_GRAPH) ? executable->graph : NULL;
+}
+
 CUresult work_run(const struct work *work)
 {
     int held;

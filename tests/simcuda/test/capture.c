@@ -1,6 +1,8 @@
 /* capture.c -- captures, what spoils them, and memory that graphs allocate. */
 #include "client.h"
 
+#include <string.h>
+
 static CUstream stream;
 
 static int start(void **state)
@@ -86,6 +88,65 @@ static void test_replay(void **state)
     ok(cuda.cuMemFree_v2(address));
     ok(cuda.cuEventDestroy_v2(event));
     ok(cuda.cuStreamDestroy_v2(other));
+}
+
+static struct copy_3d copy_of(CUdeviceptr to, CUdeviceptr from)
+{
+    return (struct copy_3d){.dst_type = MEMORY_TYPE_DEVICE,
+                            .dst_device = to,
+                            .src_type = MEMORY_TYPE_DEVICE,
+                            .src_device = from,
+                            .width_bytes = 1,
+                            .height = 1,
+                            .depth = 1};
+}
+
+/* The byte that a launch leaves at `to`. */
+static int after_launch(CUgraphExec executable, CUdeviceptr to)
+{
+    unsigned char byte = 0;
+
+    ok(cuda.cuMemsetD8_v2(to, 0, 1));
+    ok(cuda.cuGraphLaunch(executable, stream));
+    ok(cuda.cuMemcpyDtoH_v2(&byte, to, 1));
+    return byte;
+}
+
+/* A change to the graph holds from the next instantiation on, one to an executable graph at once.
+ */
+static void test_changed_copies(void **state)
+{
+    CUdeviceptr address;
+    CUgraph graph;
+    CUgraphNode node, other;
+    CUgraphExec executable;
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+
+    (void)state;
+    ok(cuda.cuMemAlloc_v2(&address, 4));
+    for (unsigned int i = 0; i < 3; i++)
+        ok(cuda.cuMemsetD8_v2(address + 1 + i, (unsigned char)(11 + i), 1));
+    struct copy_3d first = copy_of(address, address + 1), second = copy_of(address, address + 2),
+                   third = copy_of(address, address + 3), told;
+    ok(cuda.cuGraphCreate(&graph, 0));
+    ok(cuda.cuGraphAddMemcpyNode(&node, graph, NULL, 0, &first, NULL));
+    ok(cuda.cuGraphInstantiateWithFlags(&executable, graph, 0));
+    ok(cuda.cuGraphMemcpyNodeSetParams(node, &second));
+    ok(cuda.cuGraphMemcpyNodeGetParams(node, &told));
+    assert_memory_equal(&told, &second, sizeof told);
+    assert_int_equal(after_launch(executable, address), 11);
+    ok(cuda.cuGraphExecMemcpyNodeSetParams(executable, node, &third, NULL));
+    assert_int_equal(after_launch(executable, address), 13);
+    memcpy(&params.memcpy.copyParams, &second, sizeof second);
+    ok(cuda.cuGraphExecNodeSetParams(executable, node, &params));
+    assert_int_equal(after_launch(executable, address), 12);
+    ok(cuda.cuGraphNodeSetParams(node, &params));
+    ok(cuda.cuGraphAddNode(&other, graph, &node, 1, &params));
+    fails(CUDA_ERROR_INVALID_VALUE,
+          cuda.cuGraphExecMemcpyNodeSetParams(executable, other, &third, NULL));
+    ok(cuda.cuGraphExecDestroy(executable));
+    ok(cuda.cuGraphDestroy(graph));
+    ok(cuda.cuMemFree_v2(address));
 }
 
 /* A captured allocation takes the card's memory at the launch; what is reserved goes back by trim.
@@ -199,9 +260,10 @@ static void test_child(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spoilt),           cmocka_unit_test(test_relaxed),
-        cmocka_unit_test(test_replay),           cmocka_unit_test(test_graph_memory),
-        cmocka_unit_test(test_reuse_and_upload), cmocka_unit_test(test_child),
+        cmocka_unit_test(test_spoilt),       cmocka_unit_test(test_relaxed),
+        cmocka_unit_test(test_replay),       cmocka_unit_test(test_changed_copies),
+        cmocka_unit_test(test_graph_memory), cmocka_unit_test(test_reuse_and_upload),
+        cmocka_unit_test(test_child),
     };
 
     return cmocka_run_group_tests(tests, start, NULL);
