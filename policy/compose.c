@@ -46,6 +46,13 @@ struct policy_choice policy_peer_access(const struct policy_settings *layers, si
                      POLICY_ALLOW, layer);
 }
 
+struct policy_choice policy_cross_device_copy(const struct policy_settings *layers,
+                                              size_t layer_count, size_t *layer)
+{
+    return strictest(layers, layer_count, offsetof(struct policy_settings, cross_device_copy),
+                     POLICY_ALLOW, layer);
+}
+
 struct policy_choice policy_ipc(const struct policy_settings *layers, size_t layer_count,
                                 size_t *layer)
 {

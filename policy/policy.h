@@ -125,12 +125,13 @@ struct policy_settings {
     struct policy_size base_memory_of[POLICY_GPUS_MAX];
     struct policy_slice base_devices;
     uint32_t base_devices_line, base_devices_column;
-    struct policy_size overhead;      /* MEASURED, NONE, BYTES */
-    struct policy_choice peer_access; /* ALLOW, DENY */
-    struct policy_choice ipc;         /* ALLOW, DENY */
-    struct policy_choice managed;     /* COUNT, IGNORE, DENY */
-    struct policy_choice nvml;        /* FOLLOW, PHYSICAL */
-    uint32_t devices_per_process;     /* 0: any, or not set */
+    struct policy_size overhead;            /* MEASURED, NONE, BYTES */
+    struct policy_choice peer_access;       /* ALLOW, DENY */
+    struct policy_choice cross_device_copy; /* ALLOW, DENY */
+    struct policy_choice ipc;               /* ALLOW, DENY */
+    struct policy_choice managed;           /* COUNT, IGNORE, DENY */
+    struct policy_choice nvml;              /* FOLLOW, PHYSICAL */
+    uint32_t devices_per_process;           /* 0: any, or not set */
     uint32_t devices_per_process_line;
     struct policy_slice log; /* "stderr", "syslog" or a path; start NULL: not set */
     enum policy_log_level log_level;
@@ -194,6 +195,8 @@ bool policy_caps_by_position(const struct policy_settings *settings);
  * decided (the outermost that says it), 0 for a default; the value is never POLICY_UNSET. */
 struct policy_choice policy_peer_access(const struct policy_settings *layers, size_t layer_count,
                                         size_t *layer);
+struct policy_choice policy_cross_device_copy(const struct policy_settings *layers,
+                                              size_t layer_count, size_t *layer);
 struct policy_choice policy_ipc(const struct policy_settings *layers, size_t layer_count,
                                 size_t *layer);
 struct policy_choice policy_managed(const struct policy_settings *layers, size_t layer_count,

@@ -87,6 +87,9 @@ void policy_store(struct policy_settings *settings, enum policy_key key, unsigne
     case POLICY_KEY_PEER_ACCESS:
         settings->peer_access = (struct policy_choice){switch_of(value), place.line};
         break;
+    case POLICY_KEY_CROSS_DEVICE_COPY:
+        settings->cross_device_copy = (struct policy_choice){switch_of(value), place.line};
+        break;
     default:
         break;
     }

@@ -18,6 +18,7 @@ static void in_child(void)
     context_forget();
     overhead_forget();
     module_forget();
+    array_home_forget();
     account_forget();
 }
 

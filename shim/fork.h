@@ -18,5 +18,6 @@ void sparse_forget(void);
 void context_forget(void);
 void overhead_forget(void);
 void module_forget(void);
+void array_home_forget(void);
 
 #endif

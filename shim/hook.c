@@ -56,6 +56,20 @@ CUresult hook_find_device(int *device)
     return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
 }
 
+CUresult hook_context_device(CUcontext context, int *device)
+{
+    CUcontext popped;
+    *device = NO_DEVICE;
+    if (!context || !real.cuCtxPushCurrent_v2 || !real.cuCtxPopCurrent_v2)
+        return CUDA_SUCCESS;
+    CUresult rc = real.cuCtxPushCurrent_v2(context);
+    if (rc != CUDA_SUCCESS)
+        return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
+    rc = hook_find_device(device);
+    real.cuCtxPopCurrent_v2(&popped);
+    return rc;
+}
+
 CUresult hook_find_owner(uint64_t *owner)
 {
     CUcontext context = NULL;

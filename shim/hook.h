@@ -77,6 +77,8 @@ bool hook_says_nothing_there(CUresult rc);
 /* The current context's device; NO_DEVICE where there is none. Otherwise what the hook must answer.
  */
 CUresult hook_find_device(int *device);
+/* The same of any context, which is made current for the question; NO_DEVICE if it is none. */
+CUresult hook_context_device(CUcontext context, int *device);
 /* Handle, as a number, of the context that memory allocated now belongs to: the current one, or,
  * for a green context, its device's primary one. 0 without one, or, with the second, where the
  * driver does not say. */

@@ -6,8 +6,10 @@
  * not made here and not in the table.
  */
 #include "array_size.h"
+#include "copy.h"
 #include "fork.h"
 #include "hook.h"
+#include "posture.h"
 #include "track.h"
 
 /* Handle -> bytes, device, context (owner). Handles are addresses of the driver's own memory; a
@@ -16,6 +18,8 @@ static struct track_table arrays;
 
 /* An array that is about to be made. */
 struct making {
+    int home;     /* for the rule that looks at copies; else NO_DEVICE */
+    bool counted; /* by a rule that looks at memory */
     CUDA_ARRAY3D_DESCRIPTOR shape;
     bool mipmapped;
     unsigned int levels; /* as asked for; 1 where it is not mipmapped */
@@ -78,7 +82,11 @@ static CUresult make(struct making *making, const char *call)
 {
     CUdevice device;
     making->charge = (struct charge){.device = NO_DEVICE};
-    CUresult rc = hook_capped_device(&device);
+    making->counted = posture_needs(WHEN_MEMORY) != 0;
+    CUresult rc = array_home_now(&making->home);
+    if (rc != CUDA_SUCCESS || !making->counted)
+        return rc;
+    rc = hook_capped_device(&device);
     if (rc != CUDA_SUCCESS || (device == NO_DEVICE && !takes_no_memory(&making->shape)))
         return rc;
     rc = hook_find_owner(&making->owner);
@@ -128,10 +136,13 @@ static CUresult undo(const struct making *making, void *array)
 static CUresult made(const struct making *making, CUresult rc, void *array)
 {
     if (rc == CUDA_SUCCESS) {
-        rc = takes_no_memory(&making->shape) ? keep_sparse(making, array)
-                                             : keep_counted(making, array);
-        if (rc == CUDA_SUCCESS || undo(making, array) != CUDA_SUCCESS)
+        if (making->counted)
+            rc = takes_no_memory(&making->shape) ? keep_sparse(making, array)
+                                                 : keep_counted(making, array);
+        if (rc == CUDA_SUCCESS || undo(making, array) != CUDA_SUCCESS) {
+            array_home_keep(array, making->home);
             return CUDA_SUCCESS;
+        }
     }
     hook_refund(&making->charge);
     return rc;
@@ -213,6 +224,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
 struct ending {
     bool counted, sparse;
     struct track_entry entry;
+    int home;
 };
 
 static void ends(struct ending *ending, const void *array)
@@ -220,10 +232,13 @@ static void ends(struct ending *ending, const void *array)
     const uint64_t key = (uint64_t)(uintptr_t)array;
     ending->counted = track_take(&arrays, key, &ending->entry);
     ending->sparse = !ending->counted && sparse_take(key, &ending->entry);
+    ending->home = array_home_take(array);
 }
 
-static void ended(const struct ending *ending, bool gone)
+static void ended(const struct ending *ending, const void *array, bool gone)
 {
+    if (!gone)
+        array_home_keep(array, ending->home);
     if (ending->sparse)
         sparse_taken(&ending->entry, gone);
     else if (ending->counted && gone)
@@ -238,7 +253,7 @@ CUresult cuArrayDestroy(CUarray array)
     HOOK_ENTER(cuArrayDestroy, (array));
     ends(&ending, array);
     CUresult rc = real.cuArrayDestroy(array);
-    ended(&ending, rc == CUDA_SUCCESS);
+    ended(&ending, array, rc == CUDA_SUCCESS);
     return rc;
 }
 
@@ -248,7 +263,7 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
     HOOK_ENTER(cuMipmappedArrayDestroy, (array));
     ends(&ending, array);
     CUresult rc = real.cuMipmappedArrayDestroy(array);
-    ended(&ending, rc == CUDA_SUCCESS);
+    ended(&ending, array, rc == CUDA_SUCCESS);
     return rc;
 }
 

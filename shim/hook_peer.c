@@ -1,9 +1,10 @@
 /* hook_peer.c -- peer_access = deny: every door by which one GPU reaches another's memory.
  *
  * Knows: the doors and the driver's own words for "no". Must not know: copies, which stay
- * untouched. Queries are answered "no" with success, silent below info; acts are refused, one line
- * each.
+ * untouched by this rule (cuGraphAddNode, one door for both, asks copy.h). Queries are answered
+ * "no" with success, silent below info; acts are refused, one line each.
  */
+#include "copy.h"
 #include "driver.h"
 #include "hook.h"
 #include "log.h"
@@ -89,28 +90,13 @@ CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
     return rc;
 }
 
-/* The device of a context; NO_DEVICE if it is none. */
-static CUresult find_device(CUcontext context, int *device)
-{
-    CUcontext popped;
-    *device = NO_DEVICE;
-    if (!context || !real.cuCtxPushCurrent_v2)
-        return CUDA_SUCCESS;
-    CUresult rc = real.cuCtxPushCurrent_v2(context);
-    if (rc != CUDA_SUCCESS)
-        return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
-    rc = hook_find_device(device);
-    real.cuCtxPopCurrent_v2(&popped);
-    return rc;
-}
-
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
     int device, other;
     HOOK_ENTER(cuCtxEnablePeerAccess, (peer, flags));
     CUresult rc = hook_find_device(&device);
     if (rc == CUDA_SUCCESS)
-        rc = find_device(peer, &other);
+        rc = hook_context_device(peer, &other);
     if (rc != CUDA_SUCCESS)
         return rc;
     if (device == NO_DEVICE || other == NO_DEVICE || device == other)
@@ -200,13 +186,22 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
                               : rc;
 }
 
+/* A node of any kind, by the rules that look at its kind. */
+static CUresult check_any_node(const CUgraphNodeParams *params)
+{
+    if (params && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && posture_needs(WHEN_PEER))
+        return check_node("cuGraphAddNode", &params->alloc);
+    if (params && params->type == CU_GRAPH_NODE_TYPE_MEMCPY && posture_needs(WHEN_COPIES))
+        return copy_check_node("cuGraphAddNode", &params->memcpy.copyParams,
+                               params->memcpy.copyCtx);
+    return CUDA_SUCCESS;
+}
+
 CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
                         size_t after_count, CUgraphNodeParams *params)
 {
     HOOK_ENTER(cuGraphAddNode, (node, graph, after, after_count, params));
-    CUresult rc = CUDA_SUCCESS;
-    if (params && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-        rc = check_node("cuGraphAddNode", &params->alloc);
+    CUresult rc = check_any_node(params);
     return rc == CUDA_SUCCESS ? real.cuGraphAddNode(node, graph, after, after_count, params) : rc;
 }
 
@@ -215,9 +210,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
                            CUgraphNodeParams *params)
 {
     HOOK_ENTER(cuGraphAddNode_v2, (node, graph, after, edges, after_count, params));
-    CUresult rc = CUDA_SUCCESS;
-    if (params && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-        rc = check_node("cuGraphAddNode", &params->alloc);
+    CUresult rc = check_any_node(params);
     return rc == CUDA_SUCCESS
                ? real.cuGraphAddNode_v2(node, graph, after, edges, after_count, params)
                : rc;

@@ -21,6 +21,7 @@ enum hook_when {
     WHEN_IPC = 1 << 6,         /* ipc = deny */
     WHEN_NVML_VIEW = 1 << 7,   /* `devices` names GPUs, and nvml = follow */
     WHEN_NVML_MEMORY = 1 << 8, /* a memory cap, and nvml = follow */
+    WHEN_COPIES = 1 << 9,      /* cross_device_copy = deny */
     WHEN_OVERHEAD = 1 << 10    /* a memory cap, and overhead = measured */
 };
 

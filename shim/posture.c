@@ -152,6 +152,8 @@ static unsigned int needs_of(const struct posture_decision *decided)
         needs |= WHEN_IPC;
     if (policy_peer_access(layers, count, &layer).value == POLICY_DENY)
         needs |= WHEN_PEER;
+    if (policy_cross_device_copy(layers, count, &layer).value == POLICY_DENY)
+        needs |= WHEN_COPIES;
     return needs ? needs | WHEN_ACTIVE : 0;
 }
 

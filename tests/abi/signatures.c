@@ -34,6 +34,9 @@ typedef int CUgreenCtx, CUdevResourceDesc;
 #if CUDA_VERSION < 12050
 typedef int CUctxCreateParams;
 #endif
+#if CUDA_VERSION < 12080
+typedef int CUmemcpyAttributes, CUDA_MEMCPY3D_BATCH_OP;
+#endif
 #if CUDA_VERSION < 13000
 typedef int CUatomicOperation;
 #endif

@@ -80,7 +80,7 @@ enum { HOOKS = sizeof hooks / sizeof hooks[0] };
 /* Which rules guard which class: every bit of enum hook_when is of one, or of none. */
 static const unsigned int guards[CLASSES] = {
     [MEMORY] = WHEN_MEMORY | WHEN_OVERHEAD,
-    [CROSS] = WHEN_PEER | WHEN_IPC,
+    [CROSS] = WHEN_PEER | WHEN_COPIES | WHEN_IPC,
 };
 static const unsigned int guards_neither =
     WHEN_ACTIVE | WHEN_VIEW | WHEN_MANAGED | WHEN_CONTEXTS | WHEN_NVML_VIEW | WHEN_NVML_MEMORY;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = 8, NAME = 64, VARIABLES = 32, STRUCT_WORDS = 32, STRUCTS = 4, ARGUMENTS = 14 };
+enum { WORDS = 8, NAME = 64, VARIABLES = 32, STRUCT_WORDS = 32, STRUCTS = 5, ARGUMENTS = 14 };
 enum { FIRST_ON_STACK = 6 }; /* of x86-64, where a structure by value lies */
 
 struct variable {

@@ -1,8 +1,8 @@
 /* variant_test.c -- a driver of the future has a newer variant of everything: of each function that
  * the policy needs hooked it is withheld, by both resolvers, and of every other it passes.
  *
- *   variant_test [RULE ...]    which rules the policy has: memory, managed, peer, contexts, ipc,
- * view
+ *   variant_test [RULE ...]    which rules the policy has: memory, managed, peer, copies,
+ * contexts, ipc, view
  *
  * Run on SIMCUDA_DRIVER=14000. Rows come from hooks.def.
  */
@@ -98,6 +98,7 @@ static unsigned int needs_of(const char *rule)
     } rules[] = {{"memory", WHEN_MEMORY | WHEN_OVERHEAD},
                  {"managed", WHEN_MANAGED},
                  {"peer", WHEN_PEER},
+                 {"copies", WHEN_COPIES},
                  {"ipc", WHEN_IPC},
                  {"contexts", WHEN_CONTEXTS},
                  {"view", WHEN_VIEW}};

@@ -41,6 +41,27 @@ static void test_peer_access(void **state)
     }
 }
 
+static void test_cross_device_copy(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {{NULL}, POLICY_ALLOW, 0, 0},
+        {{"cross_device_copy=allow"}, POLICY_ALLOW, 0, 1},
+        {{";cross_device_copy=deny"}, POLICY_DENY, 0, 2},
+        {{"cross_device_copy=deny", "cross_device_copy=allow"}, POLICY_DENY, 0, 1},
+        {{"", ";;cross_device_copy=deny"}, POLICY_DENY, 1, 3},
+        {{"peer_access=deny"}, POLICY_ALLOW, 0, 0}, /* the two are apart */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        size_t layer = 99, count = read_layers(rows[i].texts, layers);
+        struct policy_choice choice = policy_cross_device_copy(layers, count, &layer);
+        assert_int_equal(choice.value, rows[i].value);
+        assert_int_equal(choice.line, rows[i].line);
+        assert_int_equal(layer, rows[i].layer);
+    }
+}
+
 static void test_managed(void **state)
 {
     (void)state;
@@ -172,9 +193,10 @@ static void test_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peer_access), cmocka_unit_test(test_managed),
-        cmocka_unit_test(test_overhead),    cmocka_unit_test(test_log),
-        cmocka_unit_test(test_distrust),    cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_peer_access),  cmocka_unit_test(test_cross_device_copy),
+        cmocka_unit_test(test_managed),      cmocka_unit_test(test_overhead),
+        cmocka_unit_test(test_log),          cmocka_unit_test(test_distrust),
+        cmocka_unit_test(test_descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,6 +178,9 @@ static void test_choices(void **state)
         {"default", "ipc = allow", ""},
         {"default", "ipc = deny", ""},
         {"default", "cross_device_copy = allow", ""},
+        {"default", "cross_device_copy = deny", ""},
+        {"default", "cross_device_copy = count",
+         "cross_device_copy = count: expected one of allow, deny"},
         {"default", "devices_per_process = any", ""},
         {"default", "devices_per_process = 1", ""},
         {"default", "nvml = follow", ""},
@@ -201,8 +204,6 @@ static void test_not_yet(void **state)
     static const struct {
         const char *section, *assignment, *why;
     } rows[] = {
-        {"default", "cross_device_copy = deny",
-         "cross_device_copy = deny" NOT_YET "; what it does is cross_device_copy = allow"},
         {"default", "cuda_visible_devices = physical",
          "cuda_visible_devices = physical" NOT_YET
          "; what it does is cuda_visible_devices = within"},
