@@ -224,6 +224,79 @@ static void gives_back_what_was_taken(void **state)
     assert_said(0, "");
 }
 
+enum { COPIED = 4096 };
+static void *copied[GRANTED]; /* on devices 0 and 1 */
+
+static void take_memory_on_two_gpus(void)
+{
+    for (int i = GRANTED - 1; i >= 0; i--) {
+        assert_works(cudaSetDevice(i));
+        assert_works(cudaMalloc(&copied[i], COPIED));
+        assert_works(cudaMemset(copied[i], i + 1, COPIED));
+    }
+}
+
+/* The first byte of a device's. */
+static int byte_on(int device)
+{
+    unsigned char byte = 0;
+    assert_works(cudaMemcpy(&byte, copied[device], 1, cudaMemcpyDeviceToHost));
+    return byte;
+}
+
+static void give_memory_on_two_gpus(void)
+{
+    for (int i = 0; i < GRANTED; i++)
+        assert_works(cudaFree(copied[i]));
+}
+
+/* Every call of the runtime that copies from device 0 to device 1, in turn. */
+static cudaError_t copy_across(int which)
+{
+    const struct cudaMemcpy3DPeerParms rows = {.srcPtr = {copied[0], 64, 64, 1},
+                                               .dstPtr = {copied[1], 64, 64, 1},
+                                               .srcDevice = 0,
+                                               .dstDevice = 1,
+                                               .extent = {64, 1, 1}};
+    switch (which) {
+    case 0:
+        return cudaMemcpyPeer(copied[1], 1, copied[0], 0, COPIED);
+    case 1:
+        return cudaMemcpyPeerAsync(copied[1], 1, copied[0], 0, COPIED, NULL);
+    case 2:
+        return cudaMemcpy(copied[1], copied[0], COPIED, cudaMemcpyDeviceToDevice);
+    case 3:
+        return cudaMemcpy(copied[1], copied[0], COPIED, cudaMemcpyDefault);
+    case 4:
+        return cudaMemcpyAsync(copied[1], copied[0], COPIED, cudaMemcpyDeviceToDevice, NULL);
+    case 5:
+        return cudaMemcpyAsync(copied[1], copied[0], COPIED, cudaMemcpyDefault, NULL);
+    case 6:
+        return cudaMemcpy2D(copied[1], 64, copied[0], 64, 64, 2, cudaMemcpyDeviceToDevice);
+    case 7:
+        return cudaMemcpy2DAsync(copied[1], 64, copied[0], 64, 64, 2, cudaMemcpyDefault, NULL);
+    case 8:
+        return cudaMemcpy3DPeer(&rows);
+    default:
+        return cudaMemcpy3DPeerAsync(&rows, NULL);
+    }
+}
+enum { ACROSS = 10 };
+
+static void copies_between_gpus(void **state)
+{
+    (void)state;
+    take_memory_on_two_gpus();
+    for (int i = 0; i < ACROSS; i++) {
+        assert_works(cudaMemset(copied[1], 2, COPIED));
+        assert_works(copy_across(i));
+        assert_works(cudaDeviceSynchronize());
+        assert_int_equal(byte_on(1), 1);
+    }
+    give_memory_on_two_gpus();
+    assert_said(0, "");
+}
+
 /* --- under the shim
  * -------------------------------------------------------------------------------- */
 
@@ -419,6 +492,37 @@ static void is_refused_peer_access(void **state)
     cudaGetLastError();
 }
 
+/* Refused, explained once, and forgotten: nothing else is broken by it. */
+static void is_refused_a_peer_copy(void **state)
+{
+    (void)state;
+    fresh();
+    take_memory_on_two_gpus();
+    assert_cuda(cudaMemcpyPeer(copied[1], 1, copied[0], 0, COPIED), cudaErrorNotPermitted);
+    assert_cuda(cudaMemcpyPeer(copied[1], 1, copied[0], 0, COPIED), cudaErrorNotPermitted);
+    assert_said(1, "cross_device_copy = deny");
+    assert_string_equal(cudaGetErrorString(cudaGetLastError()), "operation not permitted");
+    assert_cuda(cudaGetLastError(), cudaSuccess);
+    assert_works(cudaMemcpyPeer(copied[1], 1, (char *)copied[1] + 64, 1, 64));
+    assert_works(cudaDeviceSynchronize());
+    assert_int_equal(byte_on(1), 2);
+    give_memory_on_two_gpus();
+}
+
+static void is_refused_every_copy_between_gpus(void **state)
+{
+    (void)state;
+    take_memory_on_two_gpus();
+    for (int i = 0; i < ACROSS; i++) {
+        cudaError_t got = copy_across(i);
+        if (got != cudaErrorNotPermitted)
+            fail_loudly("copy %d: %s", i, cudaGetErrorString(got));
+        assert_cuda(cudaGetLastError(), cudaErrorNotPermitted);
+        assert_int_equal(byte_on(1), 2);
+    }
+    give_memory_on_two_gpus();
+}
+
 #define quiet(test) cmocka_unit_test_setup_teardown(test, start_capture, end_capture)
 
 int main(int argc, char **argv)
@@ -429,6 +533,7 @@ int main(int argc, char **argv)
         quiet(runs_out_only_where_the_card_ends),
         quiet(refuses_an_ordinal_beyond_the_machine),
         quiet(gives_back_what_was_taken),
+        quiet(copies_between_gpus),
     };
     static bool yes = true;
     const struct CMUnitTest shim[] = {
@@ -444,6 +549,8 @@ int main(int argc, char **argv)
         quiet(is_told_why_an_ordinal_is_not_there),
         quiet(leaves_the_error_to_be_read),
         quiet(is_refused_peer_access),
+        quiet(is_refused_a_peer_copy),
+        quiet(is_refused_every_copy_between_gpus),
     };
     if (argc > 1 && strcmp(argv[1], "shim") == 0)
         return cmocka_run_group_tests(shim, NULL, NULL);
