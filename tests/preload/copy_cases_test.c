@@ -302,8 +302,10 @@ static void test_nodes_without_a_context(void **state)
     } while (current);
     ok(cuda.cuGraphCreate(&graph, 0));
     fails(REFUSED, driver.cuGraphAddMemcpyNode(&node, graph, NULL, 0, &rows, gpus[0].context));
+    const uint64_t pushed = cuda.calls("cuCtxPushCurrent_v2");
     rows.srcArray = gpus[0].array;
     ok(driver.cuGraphAddMemcpyNode(&node, graph, NULL, 0, &rows, gpus[0].context));
+    assert_int_equal(cuda.calls("cuCtxPushCurrent_v2"), pushed + 1);
     ok(cuda.cuCtxGetCurrent(&current));
     assert_null(current);
     ok(cuda.cuGraphDestroy(graph));
