@@ -30,7 +30,7 @@ class Gpu:
 view = [Gpu(text) for text in os.environ["FRAMEWORKS_VIEW"].split()]
 
 
-def scene(devices=None, policy=None, way=None, env=None):
+def scene(devices=None, policy=None, way=None, gpus=1, env=None):
     """Marks a scene; scenes.py reads the arguments from the source and explains them."""
     return lambda function: function
 
@@ -61,20 +61,24 @@ def said(*words):
         check(f"the shim says {words}", lines, lambda them: any(all(word in line for word in words) for line in them))
 
 
-def live_bytes(gpu, everyone=False):
-    """What the simulated driver itself counts for this process on a GPU; None on a real one."""
-    ask = getattr(ctypes.CDLL("libcuda.so.1"), "simcuda_live_bytes", None)
+def referee(function, gpu, everyone):
+    ask = getattr(ctypes.CDLL("libcuda.so.1"), function, None)
     if not ask:
         return None
     ask.restype = ctypes.c_uint64
     return ask(gpu.index, 0 if everyone else -1)
 
 
-def within_cap(gpu, everyone=False):
-    """The referee has counted no more than this process may hold on a GPU."""
-    live = live_bytes(gpu, everyone)
+def live_bytes(gpu, everyone=False):
+    """What the simulated driver itself counts of this process's allocations on a GPU; None on a real one."""
+    return referee("simcuda_live_bytes", gpu, everyone)
+
+
+def within_cap(gpu):
+    """The referee has counted no more than this process may hold on a GPU, its context included."""
+    live = live_bytes(gpu)
     if live is not None:
-        check(f"live bytes on GPU {gpu.index}", live, lambda it: it <= gpu.bytes)
+        check(f"bytes on GPU {gpu.index}", live + referee("simcuda_context_bytes", gpu, False), lambda it: it <= gpu.bytes)
 
 
 def fill(allocate, exception, limit=4096):

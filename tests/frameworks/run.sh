@@ -2,13 +2,14 @@
 # The frameworks that people install, unmodified, from PyPI, on the simulated driver: plainly and under the shim.
 # Each folder here is an environment (requirements.txt) with its scripts, each script a list of scenes (scenes.py).
 #
-#     tests/frameworks/run.sh [--way WAY] [NAME...]    runs them; NAME is torch or torch/memory, WAY is plain or shim
+#     tests/frameworks/run.sh [--way WAY] [NAME...]    runs them; NAME is pytorch or pytorch/memory, WAY is plain or shim
 #     tests/frameworks/run.sh --fetch [NAME...]        installs what they need, gigabytes, into a cache outside the tree
 #     tests/frameworks/run.sh --need [NAME...]         fetches where everything must run (GPUSHIM_MUST_RUN=1), else tells how to
 #     tests/frameworks/run.sh --write-table            writes docs/compatibility.md, which lists what is asked
 #
 # Status 77: not installed, or no registry answers. FRAMEWORKS_VERBOSE=1 shows all that was seen. GPUSHIM_CACHE names another
-# cache, FRAMEWORKS_BUILD another build folder, FRAMEWORKS_REAL=1 takes the machine's own GPUs instead of simulated ones.
+# cache, FRAMEWORKS_BUILD another build folder, FRAMEWORKS_PYTHON a Python that has it all; FRAMEWORKS_REAL=1 takes the
+# machine's own GPUs instead of simulated ones.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -27,10 +28,12 @@ size() { sed -n 's/^# Downloads //p' "$1/requirements.txt"; }
 fetch()
 {
     # One at a time: another run that wants the same waits, and then finds it there.
-    mkdir -p "$cache" && exec 9>"$cache/.lock" && flock 9
+    mkdir -p "$cache" && exec 9>"$cache/.lock" && flock 9 || return 1
     ! is_there "$1" || return 0
     . ../packages.sh
-    need python3=python3 python:ensurepip=python3-venv || return 1
+    # Triton compiles a module for Python at run time.
+    need python3=python3 python:ensurepip=python3-venv cc=gcc,libc6-dev \
+        "<$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h>=python3-dev" || return 1
     echo "Fetching $1: $(size "$1")" >&2
     rm -rf "${cache:?}/$1"
     mkdir -p "$cache/.tmp" && python3 -m venv "$cache/$1" || return 1
@@ -46,7 +49,7 @@ fetch()
         [ "$attempt" = 3 ] || sleep $((attempt * 5))
     done
     tail -n 5 "$cache/$1/log" >&2
-    if grep -q -i -E 'connection|timed out|name resolution|max retries|HTTP error 5' "$cache/$1/log"; then
+    if grep -q -i -E 'connection|incompleteread|timed out|name resolution|max retries|HTTP error 5' "$cache/$1/log"; then
         echo "SKIPPED: no registry answers, so $1 could not be fetched" >&2
         return 77
     fi
@@ -65,9 +68,9 @@ tell()
 # play SCRIPT WAY
 play()
 {
-    tell "${1%%/*}" || return 77
+    [ -n "${FRAMEWORKS_PYTHON:-}" ] || tell "${1%%/*}" || return 77
     echo "== $1, $2"
-    "$cache/${1%%/*}/bin/python" scenes.py run "$1.py" "$2"
+    "${FRAMEWORKS_PYTHON:-$cache/${1%%/*}/bin/python}" scenes.py run "$1.py" "$2"
 }
 
 ways="plain shim"

@@ -10,6 +10,7 @@ A scene's marks:
     devices     nvidia-smi indices that the policy grants; else the first of DEVICES
     policy      further policy text, applied inside
     way         the only way in which the scene has a meaning
+    gpus        how many GPUs it needs, 1 if it does not say
     env         environment variables of its process; ENV=None takes one away
 """
 import ast
@@ -27,7 +28,7 @@ SECONDS = int(os.environ.get("FRAMEWORKS_SECONDS", "240"))  # that a scene may t
 
 # What the policy grants where a scene does not say otherwise, and the cap on each, by position.
 DEVICES = (3, 1)
-CAPS = (1024 * MIB, 512 * MIB, 1536 * MIB, 768 * MIB)
+CAPS = (2048 * MIB, 1536 * MIB, 2560 * MIB, 1280 * MIB)
 
 # The simulated driver's cards, in the order of nvidia-smi (simcuda/README.md).
 SIMULATED = [(f"GPU-{i:02x}51c0da-51c0-4da0-8000-0000000000{i:02x}", size << 30) for i, size in enumerate((24, 80, 24, 80))]
@@ -40,6 +41,7 @@ class Scene:
         self.devices = marks.get("devices")
         self.policy = marks.get("policy")
         self.way = marks.get("way")
+        self.gpus = marks.get("gpus", 1)
         self.env = marks.get("env") or {}
 
 
@@ -73,7 +75,7 @@ def environment(scene, way, work):
     granted = scene.devices or (DEVICES if simulated else (0,))
     if way == "plain":
         granted = range(len(every))
-    elif max(granted) >= len(every):
+    if max(granted) >= len(every) or len(granted) < scene.gpus:
         return None
     sizes = [every[gpu][1] if way == "plain" else min(cap, every[gpu][1]) for gpu, cap in zip(granted, CAPS)]
     env["FRAMEWORKS_VIEW"] = " ".join(f"{gpu}={every[gpu][0]}={size}" for gpu, size in zip(granted, sizes))

@@ -53,7 +53,7 @@ def outside():
     check("a tensor on cuda:0", torch.empty(1, device="cuda:0").device.index, 0)
 
 
-@scene(env={"CUDA_VISIBLE_DEVICES": "1"})
+@scene(gpus=2, env={"CUDA_VISIBLE_DEVICES": "1"})
 def variable_given():
     """`CUDA_VISIBLE_DEVICES=1` on the command line: the second of the view, alone"""
     check("count before CUDA is in use", torch.cuda.device_count(), 1)
@@ -62,7 +62,7 @@ def variable_given():
     check("the variable is left as it was", os.environ["CUDA_VISIBLE_DEVICES"], "1")
 
 
-@scene()
+@scene(gpus=2)
 def variable_forms():
     """`CUDA_VISIBLE_DEVICES` by integers in another order, by UUID, empty, -1, twice the same"""
     check_child("1,0", [view[1], view[0]], CUDA_VISIBLE_DEVICES="1,0")
@@ -74,7 +74,7 @@ def variable_forms():
     check_child(f"{beyond} ends at the first that is not there", view, CUDA_VISIBLE_DEVICES=beyond)
 
 
-@scene()
+@scene(gpus=2)
 def variable_set_by_program():
     """`os.environ[\"CUDA_VISIBLE_DEVICES\"]` before and after `import torch` counts; once CUDA is in use it does not"""
     set_it = 'os.environ["CUDA_VISIBLE_DEVICES"] = "1"'
@@ -112,7 +112,7 @@ def nvml_check():
     check("count", torch.cuda.device_count(), len(view))
 
 
-@scene()
+@scene(gpus=2)
 def peers():
     """`can_device_access_peer` is the driver's answer"""
     one, other = (k for k in range(len(view)) if view[k].index in (1, 3))
@@ -121,7 +121,7 @@ def peers():
     check("a copy to the other GPU", there.device.index, other)
 
 
-@scene(way="shim", policy="peer_access = deny")
+@scene(gpus=2, way="shim", policy="peer_access = deny")
 def peers_denied():
     """`peer_access = deny`: PyTorch sees no peers, and copies between GPUs go on working"""
     check("0 to 1", torch.cuda.can_device_access_peer(0, 1), False)
