@@ -103,8 +103,8 @@ def play(script, scene, way):
         if env is None:
             return None, ""
         with open(work / "output", "w+") as output:
-            process = subprocess.Popen([sys.executable, str(script), scene.name], env=env, cwd=work, stdin=subprocess.DEVNULL,
-                                       stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen([sys.executable, str(script), scene.name], env=env, cwd=work, start_new_session=True,
+                                       stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
             try:
                 good = process.wait(SECONDS) == 0
             except subprocess.TimeoutExpired:
@@ -143,11 +143,24 @@ def run(script, way):
 # The page's own words; all else on it comes from the scripts and the requirements.
 HEAD = """# Unmodified frameworks under gpushim
 
-What people install, unmodified, from PyPI, asked by `tests/frameworks/run.sh` on the simulated driver, where kernels do nothing but
-enumeration, memory, errors, streams and processes are real. **Every line below is a test** that passes plainly and under the shim
-(those marked *shim*: under it alone, since they ask for what a policy does). Written by `tests/frameworks/run.sh --write-table`.
+What people install, unmodified, from PyPI, asked by `tests/frameworks/run.sh` on the simulated driver, where kernels do
+nothing but enumeration, memory, errors, streams and processes are real. **Every line below is a test** that passes plainly and
+under the shim (those marked *shim*: under it alone, since they ask for what a policy does). This page is written by
+`tests/frameworks/run.sh --write-table`.
 
 The policy grants two GPUs of four, in another order, with different caps, unless the line says otherwise.
+"""
+
+# What no line above says of itself.
+TAIL = """
+## Left out, and helped along
+
+- vLLM and llama.cpp themselves: what they do with memory and devices is asked in `pytorch/bindings`.
+- PyTorch built for CUDA 12: JAX and TensorFlow ask CUDA 12.
+- Whatever needs kernels or NCCL to carry data: results, and checks that compare them between ranks.
+- JAX looks for a device node (`/dev/nvidia0`) before it asks the driver. Simulated cards have none, so the script names
+  another file.
+- TensorFlow 2.21's wheel does not look for cuSOLVER where pip installs it for it, so the script loads it first.
 """
 
 
@@ -161,9 +174,11 @@ def table():
         print(f"| {folder.name} | " + ", ".join(line.replace("==", " ") for line in asked if "==" in line) + " |")
     for folder in folders:
         for script in sorted(folder.glob("*.py")):
-            print(f"\n## {folder.name}/{script.stem}\n{ast.get_docstring(ast.parse(script.read_text()))}\n")
+            about = ast.get_docstring(ast.parse(script.read_text()))
+            print(f"\n## {folder.name}/{script.stem}\n{about}\n")
             for scene in read(script):
                 print(f"- {scene.text}" + (f" *({scene.way})*" if scene.way else ""))
+    print(TAIL, end="")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import os
 
 from cuda.bindings import driver, runtime
 
-from check import GIB, MIB, SHIM, check, fill, live_bytes, main, raises, said, scene, uuid, view, within_cap
+from check import GIB, MIB, SHIM, check, fill, live_bytes, main, raises, scene, view, within_cap
 
 
 class Failed(Exception):
@@ -51,7 +51,8 @@ def outside():
 
 @scene()
 def at_the_cap():
-    """Driver and runtime allocations together stop at one cap, with `CUDA_ERROR_OUT_OF_MEMORY` and `cudaErrorMemoryAllocation`"""
+    """Driver and runtime allocations together stop at one cap, with `CUDA_ERROR_OUT_OF_MEMORY` and
+    `cudaErrorMemoryAllocation`"""
     start()
     room = ask(driver.cuMemGetInfo())[0]
     by_driver, _ = fill(lambda: ask(driver.cuMemAlloc(64 * MIB)), Failed, 8)
@@ -83,7 +84,8 @@ def reach(address, device=0):
 
 @scene()
 def pool_of_llama_cpp():
-    """llama.cpp's pool: one reservation of 32 GiB, blocks mapped one behind the other, each handle released while it is mapped"""
+    """llama.cpp's pool: one reservation of 32 GiB, blocks mapped one behind the other, each handle released while it
+    is mapped"""
     start()
     base = ask(driver.cuMemAddressReserve(32 * GIB, 0, 0, 0))
     used = [0]

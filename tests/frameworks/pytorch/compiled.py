@@ -3,7 +3,7 @@ import torch
 import triton
 import triton.language
 
-from check import MIB, check, main, raises, said, scene, view, within_cap
+from check import check, main, raises, scene, view, within_cap
 
 
 @triton.jit

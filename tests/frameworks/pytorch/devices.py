@@ -3,7 +3,7 @@ import os
 
 import torch
 
-from check import SHIM, check, main, python, raises, said, scene, uuid, view
+from check import check, main, python, raises, said, scene, uuid, view
 
 
 def seen():
@@ -19,7 +19,8 @@ import torch
 before = torch.cuda.device_count()
 torch.cuda.init()
 {third}
-print(before, torch.cuda.device_count(), *(f"GPU-{{torch.cuda.get_device_properties(k).uuid}}" for k in range(torch.cuda.device_count())))
+count = torch.cuda.device_count()
+print(before, count, *(f"GPU-{{torch.cuda.get_device_properties(k).uuid}}" for k in range(count)))
 """
 
 
@@ -31,7 +32,8 @@ def check_child(what, gpus, first="", second="", third="", **env):
 
 @scene()
 def enumeration():
-    """`device_count`, names, UUIDs and order are the policy's, before CUDA is in use (by NVML) and after; `total_memory` is the cap"""
+    """`device_count`, names, UUIDs and order are the policy's, before CUDA is in use (by NVML) and after;
+    `total_memory` is the cap"""
     check("count before CUDA is in use", torch.cuda.device_count(), len(view))
     check("available", torch.cuda.is_available(), True)
     torch.cuda.init()

@@ -5,13 +5,13 @@ import sys
 
 import torch
 
-from check import MIB, check, live_bytes, main, raises, said, scene, view
+from check import MIB, check, main, raises, said, scene, view
 
 
 def launch(module, count, function, *options):
     """Runs a function of this file in `count` processes; whether all of them ended well."""
-    line = [sys.executable, "-m", module, *options, f"--{'num_processes' if 'accelerate' in module else 'nproc-per-node'}={count}",
-            __file__, function]
+    how_many = "--num_processes" if "accelerate" in module else "--nproc-per-node"
+    line = [sys.executable, "-m", module, *options, f"{how_many}={count}", __file__, function]
     done = subprocess.run(line, capture_output=True, text=True, timeout=200)
     print(done.stdout + done.stderr)
     return done.returncode == 0, done.stdout
@@ -119,8 +119,8 @@ def rank_accelerates():
 
 @scene()
 def accelerated():
-    """`accelerate launch` with 2 processes: each has its GPU, a step backwards, and all wait for each other (`prepare` of a model is left out:
-    it has NCCL compare the parameters, and without kernels NCCL carries nothing)"""
+    """`accelerate launch` with 2 processes: each has its GPU, a step backwards, and all wait for each other
+    (without `prepare` of a model, in which NCCL compares the parameters)"""
     good, printed = launch("accelerate.commands.launch", 2, "rank_accelerates", "--multi_gpu", "--num_machines=1",
                            "--mixed_precision=no", "--dynamo_backend=no")
     check("status", good, True)

@@ -3,7 +3,7 @@ import gc
 
 import torch
 
-from check import GIB, MIB, SHIM, check, fill, live_bytes, main, raises, said, scene, view, within_cap
+from check import MIB, SHIM, check, fill, live_bytes, main, raises, said, scene, view, within_cap
 
 PIECE = 32 * MIB
 
@@ -51,7 +51,8 @@ def reported():
 
 @scene()
 def at_the_cap():
-    """A growing allocation stops at the cap with `torch.OutOfMemoryError`; after `del` and `empty_cache` the program goes on"""
+    """A growing allocation stops at the cap with `torch.OutOfMemoryError`; after `del` and `empty_cache` the program
+    goes on"""
     fill_and_go_on()
 
 

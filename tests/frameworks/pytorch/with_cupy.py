@@ -1,7 +1,7 @@
 """CuPy, by itself and with PyTorch in one process."""
 import cupy
 
-from check import MIB, SHIM, check, fill, live_bytes, main, raises, said, scene, uuid, view, within_cap
+from check import MIB, SHIM, check, fill, main, raises, said, scene, view, within_cap
 
 PIECE = 32 * MIB
 
@@ -84,7 +84,8 @@ def managed():
 @scene(way="shim", policy="managed = deny")
 def managed_denied():
     """`managed = deny`: `malloc_managed` is refused, plain memory is not"""
-    raises("malloc_managed", cupy.cuda.runtime.CUDARuntimeError, "operation not permitted", lambda: cupy.cuda.malloc_managed(PIECE))
+    raises("malloc_managed", cupy.cuda.runtime.CUDARuntimeError, "operation not permitted",
+           lambda: cupy.cuda.malloc_managed(PIECE))
     said("managed")
     check("plain memory", cupy.cuda.alloc(PIECE).mem.size, lambda it: it >= PIECE)
 
@@ -94,7 +95,7 @@ def with_pytorch():
     """CuPy and PyTorch in one process share one cap"""
     import torch
     held = [torch.empty(PIECE, dtype=torch.uint8, device="cuda") for _ in range(40)]
-    mine, error = fill(piece, cupy.cuda.memory.OutOfMemoryError)
+    mine, error = fill(piece, cupy.cuda.memory.OutOfMemoryError, 64)
     check("CuPy's error", str(error), lambda text: "Out of memory" in text)
     check("CuPy's share", len(mine) * PIECE, lambda it: 0 < it <= view[0].bytes - len(held) * PIECE)
     within_cap(view[0])

@@ -5,7 +5,7 @@ import numpy
 from numba import cuda
 from numba.cuda.cudadrv.driver import CudaAPIError
 
-from check import MIB, SHIM, check, fill, live_bytes, main, raises, said, scene, uuid, view, within_cap
+from check import MIB, SHIM, check, fill, main, raises, scene, uuid, view, within_cap
 
 PIECE = 32 * MIB
 

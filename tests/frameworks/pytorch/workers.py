@@ -4,7 +4,7 @@ import os
 import torch
 import torch.multiprocessing
 
-from check import MIB, SHIM, check, fill, live_bytes, main, python, raises, said, scene, view, within_cap
+from check import MIB, check, fill, live_bytes, main, python, raises, said, scene, view, within_cap
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -104,7 +104,8 @@ CHECKPOINT = "import torch; torch.save({'weights': torch.ones(1024, device='cuda
 
 @scene(way="shim", policy="devices_per_process = 1")
 def checkpoint():
-    """`devices_per_process = 1`: a checkpoint saved on `cuda:0` and loaded on `cuda:1` without `map_location` is refused, with it loads"""
+    """`devices_per_process = 1`: a checkpoint saved on `cuda:0` and loaded on `cuda:1` without `map_location` is
+    refused, with it loads"""
     python(CHECKPOINT)
     torch.cuda.set_device(1)
     mine = torch.ones(1024, device="cuda:1")

@@ -6,7 +6,7 @@ import jax
 import numpy
 from jax._src import hardware_utils
 
-from check import MIB, SHIM, check, fill, live_bytes, main, raises, said, scene, uuid, view, within_cap
+from check import MIB, SHIM, check, fill, live_bytes, main, raises, said, scene, view, within_cap
 
 # JAX looks for a device node before it asks the driver, and simulated cards have none.
 if not os.path.exists("/dev/nvidiactl"):
@@ -43,7 +43,8 @@ def fill_and_go_on(most):
 
 @scene()
 def enumeration():
-    """`jax.devices()`: as many as the policy grants, in its order; each with 3/4 of its cap, preallocated at the first use"""
+    """`jax.devices()`: as many as the policy grants, in its order; each with 3/4 of its cap, preallocated at the
+    first use"""
     devices = jax.devices()
     check("platform", jax.default_backend(), "gpu")
     check("count", len(devices), len(view))
@@ -77,7 +78,8 @@ def preallocation():
 
 @scene(env={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
 def no_preallocation():
-    """`XLA_PYTHON_CLIENT_PREALLOCATE=false`: grows to 3/4 of the cap, then `RESOURCE_EXHAUSTED`; after `del` the program goes on"""
+    """`XLA_PYTHON_CLIENT_PREALLOCATE=false`: grows to 3/4 of the cap, then `RESOURCE_EXHAUSTED`; after `del` the
+    program goes on"""
     held = piece()
     live = live_bytes(view[0])
     if live is not None:
