@@ -92,6 +92,13 @@ def shared_tensor():
     check("the reader holds nothing of its own", answer[2], lambda it: not it)
 
 
+@scene(env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
+def shared_segments():
+    """The same with `expandable_segments:True`, whose memory goes by file descriptors"""
+    answer = share()
+    check("device and size there", answer[:2], ("cuda:0", 64 * MIB))
+
+
 @scene(way="shim", policy="ipc = deny")
 def shared_tensor_denied():
     """`ipc = deny`: sending a CUDA tensor to another process raises, and says why"""
