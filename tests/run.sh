@@ -20,6 +20,8 @@ need cc=gcc,libc6-dev gcc=gcc cmake=cmake make=make "<stdio.h>=libc6-dev" "<cmoc
 tests/fetch-runtimes.sh || true
 tests/smi/fetch.sh || true
 tests/doors/fetch.sh || true
+# Gigabytes: fetched where everything must run, else it is said how.
+[ "${GPUSHIM_MUST_RUN:-}" = 1 ] || tests/frameworks/run.sh --need || true
 
 jobs=${GPUSHIM_JOBS:-$(nproc 2>/dev/null || echo 2)}
 log=$(mktemp)

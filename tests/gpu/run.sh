@@ -41,5 +41,15 @@ check "quickstart, runtime API, real GPUs" on_real_gpus
 check "quickstart, driver API, real GPUs" on_driver_api
 check "no policy, no trace" leaves_no_trace
 
+# PyTorch: python3's own if it has one, else the one that tests/frameworks/run.sh --fetch pytorch has installed.
+pytorch() { FRAMEWORKS_REAL=1 tests/frameworks/run.sh --way shim pytorch/devices pytorch/memory; }
+if python3 -c 'import torch' 2>/dev/null; then
+    FRAMEWORKS_PYTHON=python3
+    export FRAMEWORKS_PYTHON
+    check "PyTorch, real GPUs" pytorch
+elif tests/frameworks/run.sh --need pytorch; then
+    check "PyTorch, real GPUs" pytorch
+fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -2,8 +2,8 @@
  *
  * Linked against one of NVIDIA's own runtimes; ctest runs it on the simulated driver plainly, which
  * shows that the double carries that runtime, and with the shim preloaded under runtime.conf, then
- * with the argument "shim". It must not know how the shim works: only what a program and a person
- * see.
+ * with the argument "shim", or "one-gpu" where devices_per_process = 1 is added. It must not know
+ * how the shim works: only what a program and a person see.
  */
 #define _GNU_SOURCE
 #include "simcuda.h"
@@ -525,6 +525,29 @@ static void is_refused_every_copy_between_gpus(void **state)
 
 #define quiet(test) cmocka_unit_test_setup_teardown(test, start_capture, end_capture)
 
+/* --- under devices_per_process = 1 --------------------------------------------------------------
+ */
+
+/* The driver's answer is 800; the runtime's word for a GPU that refuses a context is another. */
+static void is_refused_a_second_gpu_and_goes_on(void **state)
+{
+    (void)state;
+    void *memory = NULL;
+    assert_works(cudaSetDevice(1));
+    assert_works(cudaMalloc(&memory, MIB));
+    cudaError_t first = cudaSetDevice(0); /* from 12 on it makes the context itself */
+    if (first == cudaSuccess)
+        first = cudaFree(0);
+    assert_cuda(first, cudaErrorDevicesUnavailable);
+    assert_said(1, "devices_per_process = 1");
+    cudaGetLastError();
+    assert_works(cudaSetDevice(1));
+    assert_works(cudaFree(memory));
+    assert_works(cudaMalloc(&memory, MIB));
+    assert_int_equal(live_bytes(granted[0]), 0);
+    assert_works(cudaFree(memory));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest plain[] = {
@@ -552,6 +575,11 @@ int main(int argc, char **argv)
         quiet(is_refused_a_peer_copy),
         quiet(is_refused_every_copy_between_gpus),
     };
+    const struct CMUnitTest one_gpu[] = {
+        quiet(is_refused_a_second_gpu_and_goes_on),
+    };
+    if (argc > 1 && strcmp(argv[1], "one-gpu") == 0)
+        return cmocka_run_group_tests(one_gpu, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "shim") == 0)
         return cmocka_run_group_tests(shim, NULL, NULL);
     return cmocka_run_group_tests(plain, NULL, NULL);
