@@ -45,7 +45,7 @@ pages()
 
 scripts()
 {
-    { tracked '*.sh'; printf '.ci/run\0'; } | xargs -0 shellcheck -x -S warning
+    { tracked '*.sh' packaging/gpushim-site packaging/postinst packaging/prerm; printf '.ci/run\0'; } | xargs -0 shellcheck -x -S warning
 }
 
 [ "$#" -gt 0 ] || set -- format tidy cppcheck pages scripts
