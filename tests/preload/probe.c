@@ -7,7 +7,9 @@
  *   create=DEVICE:BYTES  map  unmap  release
  *   info  total=N  peer=A:B  enable=A:B  live=GPU (the referee's figure, by nvidia-smi's number)
  *   resolve=NAME:VERSION (cuGetProcAddress_v2)  resolve1=NAME:VERSION (cuGetProcAddress)
- *   fork (what the next steps meet in a child)  variable (CUDA_VISIBLE_DEVICES as it is now)
+ *   secure (whether the kernel says that the environment is another's: AT_SECURE)
+ *   wait (until standard input ends)  fork (what the next steps meet in a child)  variable
+ * (CUDA_VISIBLE_DEVICES as it is now)
  */
 #include "cuda_abi.h"
 
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -239,6 +242,12 @@ static void step_plain(const char *step)
         print_result(step, DRIVER(cuCtxDestroy_v2, CUcontext)(current));
     } else if (strcmp(step, "fork") == 0) {
         in_child();
+    } else if (strcmp(step, "secure") == 0) {
+        printf("secure: %lu\n", getauxval(AT_SECURE));
+    } else if (strcmp(step, "wait") == 0) {
+        fflush(stdout);
+        while (getchar() != EOF)
+            continue;
     } else if (strcmp(step, "variable") == 0) {
         const char *value = getenv("CUDA_VISIBLE_DEVICES");
         printf("variable: %s\n", value ? value : "(unset)");
