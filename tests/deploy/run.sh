@@ -6,7 +6,7 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cd "$here/../.."
 . tests/packages.sh
-need debootstrap=debootstrap,debian-archive-keyring unshare=util-linux dpkg-deb=dpkg musl-gcc=musl-tools \
+need debootstrap=debootstrap,debian-archive-keyring unshare=util-linux dpkg-deb=dpkg musl-gcc=musl-tools systemd-nspawn=systemd-container \
     aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu,libc6-dev-arm64-cross qemu-aarch64-static=qemu-user-static || true
 tests/deploy/roots.sh || true
 exec tests/run.sh -C Site -L site "$@"

@@ -50,6 +50,15 @@ gives disable 0 gpushim-site disable
 holds disable ''
 gives 'disable again' 0 gpushim-site disable
 
+# Where nothing runs 32-bit programs there is no need for $LIB; where that changes, it is enabled again.
+mv /lib/ld-linux.so.2 /tmp/loader
+gives '64-bit programs alone' 0 gpushim-site enable
+holds '64-bit programs alone' "$object"
+mv /tmp/loader /lib/ld-linux.so.2
+gives '32-bit programs too' 0 gpushim-site enable
+holds '32-bit programs too' "$line"
+gives '32-bit programs too' 0 gpushim-site disable
+
 # Others' entries and comments stay. (ld.so takes spaces and colons for ends too.)
 before='# ours
 other.so   # that of another

@@ -28,7 +28,7 @@ has_old() { grep -q 'libgpushim\.so.*(deleted)$' "/proc/$1/maps"; }
 
 dpkg -i /work/package/gpushim.deb >/dev/null
 gpushim-site enable
-mkfifo /tmp/go
+mkfifo /tmp/go && : >/tmp/job
 SIMCUDA_STATE=/tmp/gpus /work/bin/probe init devices device=0 alloc=1048576 wait alloc=2147483648 alloc=1048576 free </tmp/go >/tmp/job 2>&1 &
 job=$!
 exec 3>/tmp/go
