@@ -22,9 +22,18 @@ chmod 755 /usr/bin/hello-quietly
 load 1 &
 load 2 &
 
-# has_it PID: is the library of the package mapped there? has_old PID: one that is there no more?
-has_it() { grep -q 'libgpushim\.so$' "/proc/$1/maps"; }
-has_old() { grep -q 'libgpushim\.so.*(deleted)$' "/proc/$1/maps"; }
+# maps PID PATTERN: soon (it may just be beginning), the process has that mapped.
+maps()
+{
+    for _ in $(seq 50); do
+        grep -q "$2" "/proc/$1/maps" && return
+        sleep 0.1
+    done
+    echo "there is no $2 in:"
+    cat "/proc/$1/maps"
+    return 1
+}
+library='libgpushim\.so$' old_library='libgpushim\.so.*(deleted)$'
 
 dpkg -i /work/package/gpushim.deb >/dev/null
 gpushim-site enable
@@ -33,13 +42,14 @@ SIMCUDA_STATE=/tmp/gpus /work/bin/probe init devices device=0 alloc=1048576 wait
 job=$!
 exec 3>/tmp/go
 until grep -q '^alloc: 0' /tmp/job || ! kill -0 $job; do sleep 0.1; done
-has_it $job
+maps $job "$library"
 for round in 1 2 3; do
     dpkg -i /work/package/newer.deb >/dev/null
     [ "$(gpushim-site status)" = enabled ]
-    has_old $job
-    sleep 1 3>&- &
-    has_it $!
+    maps $job "$old_library"
+    sleep 6 3>&- &
+    maps $! "$library"
+    kill $!
     dpkg -i /work/package/gpushim.deb >/tmp/downgrade 2>&1
     if [ "$round" = 2 ]; then
         dpkg -r gpushim >/dev/null
