@@ -60,8 +60,9 @@ struct policy_errors {
     struct policy_error list[POLICY_ERRORS_MAX + 1]; /* the last: where others are written */
 };
 
-/* Who the process is. The two name look-ups are called only if a rule that is reached uses a name;
- * they return NULL when the name cannot be had, and the string stays the subject's. */
+/* Who the process is. The look-ups are called only if whether a rule that is reached holds hangs on
+ * them, and perhaps more than once; NULL, or a slice that starts with NULL, is what cannot be had,
+ * and what they return stays the subject's. A look-up that is NULL itself has nothing. */
 struct policy_subject {
     uid_t user;          /* effective */
     const gid_t *groups; /* effective and supplementary */
@@ -69,7 +70,9 @@ struct policy_subject {
     const char *exe; /* absolute path of the executable, "" if unknown */
     const char *(*user_name)(const struct policy_subject *self, uid_t user);
     const char *(*group_name)(const struct policy_subject *self, gid_t group);
-    void *context; /* for the look-ups */
+    struct policy_slice (*cgroups)(const struct policy_subject *self);     /* /proc/self/cgroup */
+    struct policy_slice (*environment)(const struct policy_subject *self); /* /proc/self/environ */
+    void *context;                                                         /* for the look-ups */
 };
 
 enum policy_switch {

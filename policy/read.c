@@ -29,7 +29,13 @@ static void read_rule(struct policy_reader *reader, struct rule *rule,
             rule->condition.groups = statement->value;
             break;
         case POLICY_KEY_MATCH_EXE:
-            rule->condition.globs = statement->value;
+            rule->condition.exes = statement->value;
+            break;
+        case POLICY_KEY_MATCH_CGROUP:
+            rule->condition.cgroups = statement->value;
+            break;
+        case POLICY_KEY_MATCH_ENV:
+            rule->condition.variables = statement->value;
             break;
         case POLICY_KEY_DEVICES:
             rule->sets_devices = true;

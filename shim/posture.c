@@ -164,6 +164,7 @@ static void decide(struct workspace *work)
     add_system_policy(work, subject);
     add_conf(work, subject);
     add_inline(work, subject);
+    subject_end(&work->subject);
     if (decision->posture == POSTURE_REFUSE) {
         decision->needs = WHEN_ACTIVE;
     } else {

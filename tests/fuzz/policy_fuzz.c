@@ -62,8 +62,12 @@ static void check_grants(const struct policy_settings *settings)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     static const gid_t groups[] = {1000, 2000};
-    static const struct policy_subject subject = {1000,    groups,  2,   "/usr/bin/python3",
-                                                  no_name, no_name, NULL};
+    static const struct policy_subject subject = {.user = 1000,
+                                                  .groups = groups,
+                                                  .group_count = 2,
+                                                  .exe = "/usr/bin/python3",
+                                                  .user_name = no_name,
+                                                  .group_name = no_name};
     static struct policy_errors errors;
     static struct policy_settings settings;
     for (int is_inline = 0; is_inline < 2; is_inline++) {

@@ -449,6 +449,48 @@ static void test_bad_policies(void **state)
     CHECK_ALL(rows);
 }
 
+/* By variables as they were at exec, and by cgroup; who else one is, is policy_match_test.c's. */
+static void test_rules(void **state)
+{
+    (void)state;
+#define JOB "GPUSHIM_POLICY=[rule job];match.env=SLURM_JOB_ID=[0-9]*;devices=3;[default];devices=1"
+    static const struct run rows[] = {
+        {{JOB}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 1\n", ""},
+        {{JOB, "SLURM_JOB_ID=17"}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 3\n", ""},
+        {{JOB, "SLURM_JOB_ID=x"}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 1\n", ""},
+        {{JOB}, /* too late: it is not in the environment that the program was started with */
+         "set=SLURM_JOB_ID:17 init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+         ""},
+        {{"GPUSHIM_POLICY=[rule any];match.cgroup=/*;devices=3;[default];devices=1"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 3\n",
+         ""},
+        {{"GPUSHIM_POLICY=[rule none];match.cgroup=!/*;devices=3;[default];devices=1"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+         ""},
+    };
+    CHECK_ALL(rows);
+}
+
+/* A process that has changed its user may not read its own /proc/self/environ. */
+static void test_rules_that_cannot_be_told(void **state)
+{
+    (void)state;
+    static const struct run row = {
+        {JOB, "SLURM_JOB_ID=17"},
+        "become=65534 init",
+        "init: 800\n",
+        "gpushim: CUDA refused: GPUSHIM_POLICY:1:1: rule job: match.env: /proc/self/environ cannot "
+        "be read\n"};
+    if (geteuid() != 0) {
+        print_message("only root can become someone else\n");
+        skip();
+    }
+    check_run(&row, SHIM);
+}
+
 static void write_system_policy(const char *text, mode_t mode)
 {
     unlink(SYSTEM_POLICY);
@@ -507,6 +549,8 @@ int main(void)
         cmocka_unit_test(test_devices_per_process),
         cmocka_unit_test(test_unknown_variant),
         cmocka_unit_test(test_bad_policies),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_rules_that_cannot_be_told),
         cmocka_unit_test(test_system_policy),
     };
     snprintf(state_variable, sizeof state_variable, "SIMCUDA_STATE=%s/behaviour.%d", WORK_DIR,
