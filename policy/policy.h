@@ -82,7 +82,8 @@ enum policy_switch {
     POLICY_COUNT,
     POLICY_IGNORE,
     POLICY_FOLLOW,
-    POLICY_PHYSICAL
+    POLICY_PHYSICAL,
+    POLICY_WITHIN
 };
 
 enum policy_size_kind {
@@ -128,13 +129,14 @@ struct policy_settings {
     struct policy_size base_memory_of[POLICY_GPUS_MAX];
     struct policy_slice base_devices;
     uint32_t base_devices_line, base_devices_column;
-    struct policy_size overhead;            /* MEASURED, NONE, BYTES */
-    struct policy_choice peer_access;       /* ALLOW, DENY */
-    struct policy_choice cross_device_copy; /* ALLOW, DENY */
-    struct policy_choice ipc;               /* ALLOW, DENY */
-    struct policy_choice managed;           /* COUNT, IGNORE, DENY */
-    struct policy_choice nvml;              /* FOLLOW, PHYSICAL */
-    uint32_t devices_per_process;           /* 0: any, or not set */
+    struct policy_size overhead;               /* MEASURED, NONE, BYTES */
+    struct policy_choice peer_access;          /* ALLOW, DENY */
+    struct policy_choice cross_device_copy;    /* ALLOW, DENY */
+    struct policy_choice ipc;                  /* ALLOW, DENY */
+    struct policy_choice managed;              /* COUNT, IGNORE, DENY */
+    struct policy_choice nvml;                 /* FOLLOW, PHYSICAL */
+    struct policy_choice cuda_visible_devices; /* WITHIN, PHYSICAL, IGNORE */
+    uint32_t devices_per_process;              /* 0: any, or not set */
     uint32_t devices_per_process_line;
     struct policy_slice log; /* "stderr", "syslog" or a path; start NULL: not set */
     enum policy_log_level log_level;
@@ -210,12 +212,22 @@ uint32_t policy_devices_per_process(const struct policy_settings *layers, size_t
 /* What counts for contexts and modules: `overhead` of the outermost layer that sets it or caps
  * memory, by default MEASURED. */
 struct policy_size policy_overhead(const struct policy_settings *layers, size_t layer_count);
-/* The outermost `nvml`, by default POLICY_FOLLOW. */
+/* The outermost `cuda_visible_devices`, by default POLICY_WITHIN. */
+enum policy_switch policy_cuda_visible_devices(const struct policy_settings *layers,
+                                               size_t layer_count);
+/* The outermost `nvml`; PHYSICAL where a layer as far out decides that `cuda_visible_devices` is
+ * that; by default POLICY_FOLLOW. */
 enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count);
 /* The outermost `log`; the `log_level` of the outermost layer, by default warn, or a more verbose
  * one of an inner layer. */
 struct policy_slice policy_log(const struct policy_settings *layers, size_t layer_count);
 enum policy_log_level policy_log_level(const struct policy_settings *layers, size_t layer_count);
+
+/* Do the layers fit into each other? POLICY_OK; or POLICY_INVALID with `error` (line, column, why)
+ * and `*error_layer`, where one says `cuda_visible_devices = physical` within another that says
+ * `nvml = follow`. */
+int policy_fit(const struct policy_settings *layers, size_t layer_count, struct policy_error *error,
+               size_t *error_layer);
 
 /* Appends "rule NAME of FILE:LINE", or "[default] of FILE:LINE" where the line is not in the rule.
  * Line 0, which is what nothing sets, appends "rule NAME of FILE" or "FILE". */

@@ -3,6 +3,7 @@
 #include "match.h"
 #include "settings.h"
 #include "statement.h"
+#include "together.h"
 
 #include <string.h>
 
@@ -135,6 +136,7 @@ int policy_read(const struct policy_text *text, const struct policy_subject *sub
         return POLICY_INVALID;
     }
     policy_check_text(text, errors);
+    policy_check_together(text, errors);
     if (errors->count > 0)
         return POLICY_INVALID;
     int rc = choose_rule(text, subject, &rule, errors);

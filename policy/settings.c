@@ -12,6 +12,8 @@ static enum policy_switch switch_of(struct policy_slice word)
         return POLICY_FOLLOW;
     if (policy_slice_is(word, "physical"))
         return POLICY_PHYSICAL;
+    if (policy_slice_is(word, "within"))
+        return POLICY_WITHIN;
     return policy_slice_is(word, "ignore") ? POLICY_IGNORE : POLICY_COUNT;
 }
 
@@ -83,6 +85,9 @@ void policy_store(struct policy_settings *settings, enum policy_key key, unsigne
         break;
     case POLICY_KEY_NVML:
         settings->nvml = (struct policy_choice){switch_of(value), place.line};
+        break;
+    case POLICY_KEY_CUDA_VISIBLE_DEVICES:
+        settings->cuda_visible_devices = (struct policy_choice){switch_of(value), place.line};
         break;
     case POLICY_KEY_PEER_ACCESS:
         settings->peer_access = (struct policy_choice){switch_of(value), place.line};

@@ -110,6 +110,62 @@ static void test_overhead(void **state)
     }
 }
 
+/* `physical` makes NVML physical too, as far out as it is said. */
+static void test_variable_and_nvml(void **state)
+{
+    (void)state;
+#define VARIABLE "cuda_visible_devices="
+    static const struct {
+        const char *texts[POLICY_LAYERS_MAX];
+        int variable, nvml;
+    } rows[] = {
+        {{NULL}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{""}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{VARIABLE "within"}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{VARIABLE "ignore"}, POLICY_IGNORE, POLICY_FOLLOW},
+        {{VARIABLE "physical"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{"nvml=physical"}, POLICY_WITHIN, POLICY_PHYSICAL},
+        {{VARIABLE "physical;nvml=physical"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{VARIABLE "within", VARIABLE "physical"}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{VARIABLE "physical", VARIABLE "within"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{VARIABLE "physical", "nvml=follow"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{"", VARIABLE "ignore", VARIABLE "physical"}, POLICY_IGNORE, POLICY_FOLLOW},
+        {{"", VARIABLE "physical", "nvml=follow"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{"nvml=physical", VARIABLE "physical"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        struct policy_error error;
+        size_t layer, count = read_layers(rows[i].texts, layers);
+        assert_int_equal(policy_cuda_visible_devices(layers, count), rows[i].variable);
+        assert_int_equal(policy_nvml(layers, count), rows[i].nvml);
+        assert_int_equal(policy_fit(layers, count, &error, &layer), POLICY_OK);
+    }
+}
+
+static void test_texts_that_do_not_fit(void **state)
+{
+    (void)state;
+    static const char *const texts[][POLICY_LAYERS_MAX] = {
+        {"", "nvml=follow", ";" VARIABLE "physical"},
+        {"nvml=follow", "", ";" VARIABLE "physical"},
+    };
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        struct policy_error error;
+        size_t layer = 99, count = read_layers(texts[i], layers);
+        for (size_t k = 0; k < count; k++)
+            layers[k].source = k == 1 - i ? "outer.conf" : "another.conf";
+        assert_int_equal(policy_fit(layers, 3, &error, &layer), POLICY_INVALID);
+        assert_int_equal(layer, 2);
+        assert_int_equal(error.line, 2);
+        assert_string_equal(error.why.bytes,
+                            "cuda_visible_devices = physical does not go with nvml = follow, which "
+                            "outer.conf says: frameworks cut the integers off at NVML's count; "
+                            "with physical, nvml is physical unless it is given");
+    }
+}
+
 static void test_log(void **state)
 {
     (void)state;
@@ -193,9 +249,14 @@ static void test_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peer_access),  cmocka_unit_test(test_cross_device_copy),
-        cmocka_unit_test(test_managed),      cmocka_unit_test(test_overhead),
-        cmocka_unit_test(test_log),          cmocka_unit_test(test_distrust),
+        cmocka_unit_test(test_peer_access),
+        cmocka_unit_test(test_cross_device_copy),
+        cmocka_unit_test(test_managed),
+        cmocka_unit_test(test_overhead),
+        cmocka_unit_test(test_variable_and_nvml),
+        cmocka_unit_test(test_texts_that_do_not_fit),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_distrust),
         cmocka_unit_test(test_descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static const struct policy_gpu gpus[] = {
 };
 static const struct policy_grant grants[] = {{.gpu = 3}, {.gpu = 1}, {.gpu = 0}};
 
-static const struct {
+static const struct row {
     const char *value;
     const char *seen; /* the GPUs of the machine, in order */
 } rows[] = {
@@ -58,19 +58,43 @@ static const struct {
     {"MIG-dd", ""},
 };
 
-static void test_table(void **state)
+/* Integers are the machine's own. */
+static const struct row physical_rows[] = {
+    {NULL, "310"},
+    {"", ""},
+    {"0", "0"},
+    {"1", "1"},
+    {"3", "3"},
+    {"2", ""}, /* on the machine, not in the grant */
+    {"0,1,3", "013"},
+    {"3,2,1", "3"},
+    {"4", ""}, /* not on the machine */
+    {"63", ""},
+    {"64", ""},
+    {"256", ""}, /* no overflow into a valid one */
+    {"3,3", ""},
+    {"-1", ""},
+    {"1,-1,0", "1"},
+    {" 3 , 0 ", "30"},
+    {"1gpu2", "1"},
+    {"99999999999999999999", ""},
+    {"GPU-ab,GPU-aa", "10"},
+    {"GPU-cc", ""},
+    {"3,GPU-ab", "3"},
+};
+
+static void check_rows(const struct row *table, size_t row_count, bool physical)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < row_count; i++) {
         uint8_t chosen[POLICY_GPUS_MAX];
         char seen[POLICY_GPUS_MAX + 1] = "";
-        size_t count = visible_choose(rows[i].value, gpus, grants, 3, chosen);
+        size_t count = visible_choose(table[i].value, physical, gpus, grants, 3, chosen);
         for (size_t k = 0; k < count; k++)
             seen[k] = (char)('0' + grants[chosen[k]].gpu);
         seen[count] = '\0';
-        if (strcmp(seen, rows[i].seen) != 0)
+        if (strcmp(seen, table[i].seen) != 0)
             fail_msg("CUDA_VISIBLE_DEVICES=%s: sees %s, not %s",
-                     rows[i].value ? rows[i].value : "(unset)", seen, rows[i].seen);
+                     table[i].value ? table[i].value : "(unset)", seen, table[i].seen);
     }
 }
 
@@ -89,6 +113,7 @@ static void test_mig(void **state)
     static const struct policy_grant granted[] = {{.gpu = 3}, {.gpu = 0}, {.gpu = 2}};
     static const struct {
         const char *value, *seen;
+        bool physical;
     } mig_rows[] = {
         {NULL, "302"},
         {"0", "3"},
@@ -104,13 +129,18 @@ static void test_mig(void **state)
         {"GPU-aa,GPU-ab", "03"},
         {"GPU-aa,MIG-a", "0"}, /* another form ends the list */
         {"MIG-a,GPU-aa", "2"},
+        {"1", "3", .physical = true}, /* likewise */
+        {"0,1", "03", .physical = true},
+        {"2", "", .physical = true}, /* MIG devices have no number */
+        {"MIG-a,MIG-b", "23", .physical = true},
     };
     for (int i = 2; i < 5; i++)
         snprintf(machine[i].older, sizeof machine[i].older, "MIG-%s/%d/0", whole, 5 + i);
     for (size_t i = 0; i < sizeof mig_rows / sizeof mig_rows[0]; i++) {
         uint8_t chosen[POLICY_GPUS_MAX];
         char seen[POLICY_GPUS_MAX + 1] = "";
-        size_t count = visible_choose(mig_rows[i].value, machine, granted, 3, chosen);
+        size_t count =
+            visible_choose(mig_rows[i].value, mig_rows[i].physical, machine, granted, 3, chosen);
         for (size_t k = 0; k < count; k++)
             seen[k] = (char)('0' + granted[chosen[k]].gpu);
         seen[count] = '\0';
@@ -120,23 +150,36 @@ static void test_mig(void **state)
     }
 }
 
+static void test_within(void **state)
+{
+    (void)state;
+    check_rows(rows, sizeof rows / sizeof rows[0], false);
+}
+
+static void test_physical(void **state)
+{
+    (void)state;
+    check_rows(physical_rows, sizeof physical_rows / sizeof physical_rows[0], true);
+}
+
 static void test_long_values(void **state)
 {
     (void)state;
     uint8_t chosen[POLICY_GPUS_MAX];
     static char value[100000];
     memset(value, ',', sizeof value - 1);
-    assert_int_equal(visible_choose(value, gpus, grants, 3, chosen), 0);
+    assert_int_equal(visible_choose(value, false, gpus, grants, 3, chosen), 0);
     memset(value, '7', sizeof value - 1);
-    assert_int_equal(visible_choose(value, gpus, grants, 3, chosen), 0);
+    assert_int_equal(visible_choose(value, false, gpus, grants, 3, chosen), 0);
     memcpy(value, "GPU-", 4);
-    assert_int_equal(visible_choose(value, gpus, grants, 3, chosen), 0);
-    assert_int_equal(visible_choose("0", gpus, grants, 0, chosen), 0);
+    assert_int_equal(visible_choose(value, false, gpus, grants, 3, chosen), 0);
+    assert_int_equal(visible_choose("0", false, gpus, grants, 0, chosen), 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_mig),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within),
+                                       cmocka_unit_test(test_physical), cmocka_unit_test(test_mig),
                                        cmocka_unit_test(test_long_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
