@@ -23,7 +23,8 @@ enum policy_limit {
     POLICY_GPUS_MAX = 64,        /* GPUs of a machine, MIG devices counted one by one */
     POLICY_LAYERS_MAX = 3,       /* system file, GPUSHIM_CONF, GPUSHIM_POLICY */
     POLICY_ERRORS_MAX = 64,      /* kept; the rest are counted */
-    POLICY_PATH_MAX = 511,       /* bytes of a path in `log` */
+    POLICY_RULES_MAX = POLICY_TEXT_MAX / 9 + 1, /* "[rule a]" and the end of its line */
+    POLICY_PATH_MAX = 511,                      /* bytes of a path in `log` */
 };
 
 enum policy_status {
@@ -55,9 +56,20 @@ struct policy_error {
     struct text_line why; /* what was expected, without "file:line:col: " */
 };
 
+/* Where the name of a rule lies in a text, and its header. */
+struct policy_name {
+    uint16_t offset, length, line, column;
+};
+
+struct policy_names {
+    size_t count;
+    struct policy_name list[POLICY_RULES_MAX];
+};
+
 struct policy_errors {
     size_t count; /* all of them; only the first POLICY_ERRORS_MAX are kept */
     struct policy_error list[POLICY_ERRORS_MAX + 1]; /* the last: where others are written */
+    struct policy_names names;                       /* room that policy_read() works in */
 };
 
 /* Who the process is. The look-ups are called only if whether a rule that is reached holds hangs on

@@ -10,6 +10,8 @@ endfunction()
 policy_unit(text)
 policy_unit(value)
 policy_unit(statement)
+policy_unit(names)
+target_link_options(unit_policy_names PRIVATE LINKER:--wrap=policy_slice_order) # which counts
 policy_unit(match)
 policy_unit(rule)
 policy_unit(grant)
