@@ -1,17 +1,9 @@
-/* policy_fuzz.c -- any bytes as a policy, read in both ways; what has no errors is granted.
- *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -Ipolicy \
- *         tests/fuzz/policy_fuzz.c policy/[a-z]*.c
- *     ./a.out -max_len=4096 CORPUS tests/unit/policies/good tests/unit/policies/bad
- *
- * Besides what the sanitizers see, it checks what the contract promises of errors and grants.
- */
+/* policy_fuzz.c -- any bytes as a policy, read in both ways; what has no errors is granted. Besides
+ * what the sanitizers see, it checks what the contract promises of errors and grants. */
+#include "demand.h"
 #include "policy.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 static const char *no_name(const struct policy_subject *self, unsigned int id)
 {
@@ -19,10 +11,16 @@ static const char *no_name(const struct policy_subject *self, unsigned int id)
     return id == 1000 ? "alice" : NULL;
 }
 
-static void demand(int holds)
+static struct policy_slice cgroups(const struct policy_subject *self)
 {
-    if (!holds)
-        abort();
+    (void)self;
+    return (struct policy_slice){"0::/a.slice/job_1\n", 18};
+}
+
+static struct policy_slice environment(const struct policy_subject *self)
+{
+    (void)self;
+    return (struct policy_slice){"A=b\0JOB=1\0", 10};
 }
 
 static void check_errors(const struct policy_errors *errors)
@@ -67,7 +65,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
                                                   .group_count = 2,
                                                   .exe = "/usr/bin/python3",
                                                   .user_name = no_name,
-                                                  .group_name = no_name};
+                                                  .group_name = no_name,
+                                                  .cgroups = cgroups,
+                                                  .environment = environment};
     static struct policy_errors errors;
     static struct policy_settings settings;
     for (int is_inline = 0; is_inline < 2; is_inline++) {
