@@ -1,7 +1,9 @@
-/* policy_fuzz.c -- any bytes as a policy, read in both ways; what has no errors is granted. Besides
- * what the sanitizers see, it checks what the contract promises of errors and grants. */
+/* policy_fuzz.c -- any bytes as a policy, read in both ways; what has no errors is granted,
+ * and printed and read again. Besides what the sanitizers see, it checks what the contract promises
+ * of errors and grants. */
 #include "demand.h"
 #include "policy.h"
+#include "print.h"
 
 #include <string.h>
 
@@ -57,6 +59,36 @@ static void check_grants(const struct policy_settings *settings)
     }
 }
 
+struct printed {
+    char bytes[2 * POLICY_TEXT_MAX];
+    size_t length;
+};
+
+static void keep(void *context, const char *bytes, size_t length)
+{
+    struct printed *text = context;
+    demand(length <= sizeof text->bytes - text->length);
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+}
+
+/* What is printed can be read, and says the same. */
+static void check_print(const struct policy_settings *settings,
+                        const struct policy_subject *subject)
+{
+    static struct printed once, twice;
+    static struct policy_settings again;
+    static struct policy_errors errors;
+    once.length = twice.length = 0;
+    policy_print(settings, &(struct policy_sink){keep, &once});
+    if (once.length > POLICY_TEXT_MAX)
+        return;
+    const struct policy_text text = {"printed.conf", once.bytes, once.length, false};
+    demand(policy_read(&text, subject, &again, &errors) == POLICY_OK);
+    policy_print(&again, &(struct policy_sink){keep, &twice});
+    demand(once.length == twice.length && memcmp(once.bytes, twice.bytes, once.length) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     static const gid_t groups[] = {1000, 2000};
@@ -76,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         if (rc == POLICY_OK) {
             demand(errors.count == 0);
             check_grants(&settings);
+            check_print(&settings, &subject);
         } else {
             check_errors(&errors);
         }
