@@ -10,10 +10,10 @@
 
 #include <limits.h>
 
+/* Address space; only what is used of it costs memory. */
 enum {
-    SUBJECT_GROUPS_MAX =
-        4096, /* a process in more is matched by its first ones and by none it lacks */
-    SUBJECT_NAME_BYTES = 16 * 1024, /* a passwd or group entry; a group may list many members */
+    SUBJECT_GROUPS_MAX = 65536,          /* the kernel's own limit (NGROUPS_MAX) */
+    SUBJECT_NAME_BYTES = 1024 * 1024,    /* a passwd or group entry; a group lists its members */
     SUBJECT_FILE_BYTES = 8 * 1024 * 1024 /* the kernel gives arguments and environment 6 MiB */
 };
 

@@ -1,4 +1,5 @@
 /* policy_compose_test.c -- what holds over several texts; whose system policy is believed. */
+#include "keys.h"
 #include "policy_help.h"
 
 #include <sys/stat.h>
@@ -196,6 +197,52 @@ static void test_log(void **state)
     }
 }
 
+/* What holds over one text, as one line; what `log` leaves open is the room's default. */
+static const char *composition(const struct policy_settings *settings)
+{
+    static char shown[256];
+    size_t layer;
+    const struct policy_size overhead = policy_overhead(settings, 1);
+    const struct policy_slice log = policy_log(settings, 1);
+    snprintf(shown, sizeof shown, "%.*s %d %d %d %d %d %d %u %d:%llu %d %d %d",
+             log.start ? (int)log.length : 6, log.start ? log.start : "stderr",
+             policy_log_level(settings, 1), policy_peer_access(settings, 1, &layer).value,
+             policy_ipc(settings, 1, &layer).value, policy_managed(settings, 1, &layer).value,
+             policy_nvml(settings, 1), policy_cuda_visible_devices(settings, 1),
+             policy_devices_per_process(settings, 1, &layer), overhead.kind,
+             (unsigned long long)overhead.value, policy_grants_all(settings),
+             policy_grants_none(settings), policy_caps_memory(settings));
+    return shown;
+}
+
+/* keys.def says what holds when a key is not given, and the code does. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *now, *fallback;
+    } rows[] = {
+#define POLICY_KEY(identifier, section, name, now, later, fallback, prose) {name, now, fallback},
+#include "keys.def"
+#undef POLICY_KEY
+    };
+    char nothing[256];
+    struct policy_settings settings = help_read(help_file(""));
+    snprintf(nothing, sizeof nothing, "%s", composition(&settings));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char text[128];
+        const bool position = strcmp(rows[i].name, "memory.K") == 0;
+        const bool gpushim = policy_key_belongs((enum policy_key)i, POLICY_SECTION_GPUSHIM);
+        if (!*rows[i].fallback || !*rows[i].now)
+            continue;
+        snprintf(text, sizeof text, "[%s]\n%s = %s\n", gpushim ? "gpushim" : "default",
+                 position ? "memory.0" : rows[i].name, rows[i].fallback);
+        settings = help_read(help_file(text));
+        if (strcmp(composition(&settings), nothing) != 0)
+            fail_msg("%s: %s, not %s", text, composition(&settings), nothing);
+    }
+}
+
 static void test_distrust(void **state)
 {
     (void)state;
@@ -256,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_variable_and_nvml),
         cmocka_unit_test(test_texts_that_do_not_fit),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_distrust),
         cmocka_unit_test(test_descriptions),
     };

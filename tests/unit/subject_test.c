@@ -1,9 +1,11 @@
-/* subject_test.c -- the two files of /proc that rules ask about: whole, however long, as they were
- * at exec, read once, or not to be had. Run by itself, it starts itself with a large environment.
+/* subject_test.c -- who the process is: all of its groups; and the two files of /proc that rules
+ * ask about, whole, however long, as they were at exec, read once, or not to be had. Run by itself,
+ * it starts itself with a large environment.
  */
 #include "cmocka_all.h"
 #include "subject.h"
 
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,29 @@ static void test_large_environment(void **state)
     subject_end(&memory);
 }
 
+/* As many groups as the kernel gives a process: a rule for the last of them must not be missed. */
+static void test_many_groups(void **state)
+{
+    (void)state;
+    static gid_t groups[65536];
+    int status;
+    if (geteuid() != 0)
+        skip();
+    for (unsigned int i = 0; i < 65536; i++)
+        groups[i] = 100000 + i;
+    pid_t child = fork();
+    if (child == 0) {
+        if (setgroups(65536, groups) != 0)
+            _exit(77);
+        const struct policy_subject *subject = subject_of_process(&memory);
+        _exit(subject->group_count != 65537 || subject->groups[65536] != 165535);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 /* Who has changed the user may not read it: then there is no file, rather than an empty one. */
 static void test_not_to_be_had(void **state)
 {
@@ -72,6 +97,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cgroups),
         cmocka_unit_test(test_large_environment),
+        cmocka_unit_test(test_many_groups),
         cmocka_unit_test(test_not_to_be_had),
     };
     static char value[LARGE + 1];
