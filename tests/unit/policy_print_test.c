@@ -4,7 +4,7 @@
 #include "print.h"
 #include "slice.h"
 
-enum { ROUNDS = 20000, TEXT_ROOM = 8192 };
+enum { ROUNDS = 2000, TEXT_ROOM = 8192 };
 
 struct printed {
     char bytes[TEXT_ROOM];
