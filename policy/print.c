@@ -73,6 +73,9 @@ static struct policy_slice value_of(const struct policy_settings *settings, enum
     case POLICY_KEY_PEER_ACCESS:
         text_add(room, policy_switch_word(settings->peer_access.value));
         break;
+    case POLICY_KEY_CROSS_DEVICE_COPY:
+        text_add(room, policy_switch_word(settings->cross_device_copy.value));
+        break;
     case POLICY_KEY_IPC:
         text_add(room, policy_switch_word(settings->ipc.value));
         break;

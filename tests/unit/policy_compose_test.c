@@ -204,9 +204,10 @@ static const char *composition(const struct policy_settings *settings)
     size_t layer;
     const struct policy_size overhead = policy_overhead(settings, 1);
     const struct policy_slice log = policy_log(settings, 1);
-    snprintf(shown, sizeof shown, "%.*s %d %d %d %d %d %d %u %d:%llu %d %d %d",
+    snprintf(shown, sizeof shown, "%.*s %d %d %d %d %d %d %d %u %d:%llu %d %d %d",
              log.start ? (int)log.length : 6, log.start ? log.start : "stderr",
              policy_log_level(settings, 1), policy_peer_access(settings, 1, &layer).value,
+             policy_cross_device_copy(settings, 1, &layer).value,
              policy_ipc(settings, 1, &layer).value, policy_managed(settings, 1, &layer).value,
              policy_nvml(settings, 1), policy_cuda_visible_devices(settings, 1),
              policy_devices_per_process(settings, 1, &layer), overhead.kind,

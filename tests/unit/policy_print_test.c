@@ -54,6 +54,7 @@ static void check_same(const struct policy_settings *a, const struct policy_sett
             check_slice(a->base_devices, b->base_devices);
     }
     assert_int_equal(a->peer_access.value, b->peer_access.value);
+    assert_int_equal(a->cross_device_copy.value, b->cross_device_copy.value);
     assert_int_equal(a->ipc.value, b->ipc.value);
     assert_int_equal(a->managed.value, b->managed.value);
     assert_int_equal(a->nvml.value, b->nvml.value);

@@ -61,7 +61,8 @@ typedef struct policy_choice composed(const struct policy_settings *layers, size
 
 static void check_acts(const struct policy_settings *layers)
 {
-    static composed *const acts[] = {policy_peer_access, policy_ipc, policy_managed};
+    static composed *const acts[] = {policy_peer_access, policy_cross_device_copy, policy_ipc,
+                                     policy_managed};
     size_t layer;
     for (size_t i = 0; i < COUNT_OF(acts); i++) {
         int outer = strictness(acts[i](layers, 1, &layer).value);
