@@ -7,28 +7,35 @@
 
 enum { GPUS = 4, VALUE_BYTES = 4096 };
 
-static const struct policy_gpu gpus[GPUS] = {
+/* GPU 3 is granted as its one MIG device. */
+static const struct policy_gpu gpus[GPUS + 1] = {
     {.uuid = "GPU-aa000000-0000-0000-0000-000000000000"},
     {.uuid = "GPU-ab000000-0000-0000-0000-000000000001"},
-    {.uuid = "MIG-cc000000-0000-0000-0000-000000000002"},
+    {.uuid = "GPU-cc000000-0000-0000-0000-000000000002"},
     {.uuid = "GPU-dd000000-0000-0000-0000-000000000003"},
+    {.uuid = "MIG-ee000000-0000-0000-0000-000000000004",
+     .is_mig = true,
+     .parent = 3,
+     .older = "MIG-GPU-dd000000-0000-0000-0000-000000000003/7/0"},
 };
-static const struct policy_grant grants[GPUS] = {{.gpu = 3}, {.gpu = 1}, {.gpu = 0}, {.gpu = 2}};
+static const struct policy_grant grants[GPUS] = {{.gpu = 4}, {.gpu = 1}, {.gpu = 0}, {.gpu = 2}};
 
-/* The UUIDs of what was chosen choose the same again, unless some are of the other form. */
+/* The UUIDs of what was chosen choose the same again, up to the first of another form. */
 static void check_again(const uint8_t *chosen, size_t count, size_t granted)
 {
     static char value[GPUS * sizeof gpus[0].uuid];
     uint8_t again[POLICY_GPUS_MAX];
-    size_t length = 0;
+    size_t length = 0, same = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *uuid = gpus[grants[chosen[i]].gpu].uuid;
-        length +=
-            (size_t)snprintf(value + length, sizeof value - length, "%s%s", i ? "," : "", uuid);
+        const struct policy_gpu *gpu = &gpus[grants[chosen[i]].gpu];
+        length += (size_t)snprintf(value + length, sizeof value - length, "%s%s", i ? "," : "",
+                                   gpu->uuid);
+        if (same == i && gpu->is_mig == gpus[grants[chosen[0]].gpu].is_mig)
+            same++;
     }
     value[length] = '\0';
-    demand(visible_choose(value, false, gpus, grants, granted, again) == count);
-    demand(memcmp(again, chosen, count) == 0);
+    demand(visible_choose(value, false, gpus, grants, granted, again) == same);
+    demand(memcmp(again, chosen, same) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
