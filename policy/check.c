@@ -1,5 +1,6 @@
 /* check.c -- see check.h. */
 #include "check.h"
+#include "names.h"
 #include "statement.h"
 #include "value.h"
 
@@ -40,21 +41,6 @@ static enum policy_section section_like(struct policy_slice inside)
                                                                  : POLICY_SECTION_UNKNOWN;
 }
 
-/* Where a rule of this name begins above `line`; 0: nowhere. */
-static uint32_t find_rule(const struct policy_text *text, struct policy_slice name, uint32_t line)
-{
-    struct policy_reader reader = {.text = text};
-    struct policy_statement statement;
-    struct policy_slice other;
-    while (policy_next_statement(&reader, &statement) && statement.place.line < line) {
-        if (statement.kind == POLICY_HEADER &&
-            policy_section_of(statement.name, &other) == POLICY_SECTION_RULE &&
-            policy_slice_same(other, name))
-            return statement.place.line;
-    }
-    return 0;
-}
-
 static void add_first_line(struct text_line *why, uint32_t line)
 {
     text_add(why, " is given twice; the first is on line ");
@@ -76,18 +62,10 @@ static void check_once(struct check *check, struct policy_place place, uint32_t 
 static void check_rule_name(struct check *check, struct policy_place place,
                             struct policy_slice name)
 {
-    uint32_t first_line = name.length ? find_rule(check->text, name, place.line) : 0;
-    if (name.length > 0 && first_line == 0)
-        return;
-    struct text_line *why = policy_add_error(check->errors, place);
-    if (name.length == 0) {
-        text_add(why, "a rule needs a name: [rule NAME]");
-        return;
-    }
-    text_add(why, "[rule ");
-    policy_slice_show(why, name);
-    text_add(why, "]");
-    add_first_line(why, first_line);
+    if (name.length == 0)
+        text_add(policy_add_error(check->errors, place), "a rule needs a name: [rule NAME]");
+    else
+        policy_note_name(&check->errors->names, check->text, name, place);
 }
 
 static void complain_section(struct check *check, const struct policy_statement *statement)
@@ -238,6 +216,7 @@ void policy_check_text(const struct policy_text *text, struct policy_errors *err
     struct check check = {.text = text, .errors = errors};
     struct policy_reader reader = {.text = text};
     struct policy_statement statement;
+    errors->names.count = 0;
     while (policy_next_statement(&reader, &statement)) {
         if (statement.kind == POLICY_BROKEN) {
             text_add(policy_add_error(errors, statement.place), statement.why);
@@ -249,4 +228,5 @@ void policy_check_text(const struct policy_text *text, struct policy_errors *err
             check_assignment(&check, &statement);
         }
     }
+    policy_check_names(text, errors);
 }

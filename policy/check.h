@@ -8,7 +8,7 @@
 #include "errors.h"
 #include "keys.h"
 
-/* Reports every error of the text, in order of position. */
+/* Reports every error of the text that a section has by itself. */
 void policy_check_text(const struct policy_text *text, struct policy_errors *errors);
 
 /* Takes a header's inside apart: "rule NAME" is POLICY_SECTION_RULE, with `*name`. */

@@ -93,11 +93,24 @@ struct policy_size policy_overhead(const struct policy_settings *layers, size_t 
     return (struct policy_size){.kind = POLICY_SIZE_MEASURED};
 }
 
+enum policy_switch policy_cuda_visible_devices(const struct policy_settings *layers,
+                                               size_t layer_count)
+{
+    for (size_t i = 0; i < layer_count; i++) {
+        if (layers[i].cuda_visible_devices.value != POLICY_UNSET)
+            return layers[i].cuda_visible_devices.value;
+    }
+    return POLICY_WITHIN;
+}
+
 enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count)
 {
+    const bool physical = policy_cuda_visible_devices(layers, layer_count) == POLICY_PHYSICAL;
     for (size_t i = 0; i < layer_count; i++) {
         if (layers[i].nvml.value != POLICY_UNSET)
             return layers[i].nvml.value;
+        if (physical && layers[i].cuda_visible_devices.value != POLICY_UNSET)
+            return POLICY_PHYSICAL;
     }
     return POLICY_FOLLOW;
 }

@@ -1,10 +1,21 @@
 /* errors.c -- see errors.h, and policy.h for policy_describe_error(). */
 #include "errors.h"
 
+#include <string.h>
+
+static bool comes_before(struct policy_place place, const struct policy_error *error)
+{
+    return place.line < error->line || (place.line == error->line && place.column < error->column);
+}
+
 struct text_line *policy_add_error(struct policy_errors *errors, struct policy_place place)
 {
-    size_t slot = errors->count < POLICY_ERRORS_MAX ? errors->count : POLICY_ERRORS_MAX;
+    size_t kept = errors->count < POLICY_ERRORS_MAX ? errors->count : POLICY_ERRORS_MAX;
+    size_t slot = kept;
+    while (slot > 0 && comes_before(place, &errors->list[slot - 1]))
+        slot--;
     struct policy_error *error = &errors->list[slot];
+    memmove(error + 1, error, (kept - slot) * sizeof *error);
     errors->count++;
     error->line = place.line;
     error->column = place.column;

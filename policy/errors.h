@@ -10,7 +10,8 @@ struct policy_place {
 };
 
 /* Counts one more error and returns the empty line for what is to be said of it. It stays valid
- * until the next call. Errors are to be added in order of position. */
+ * until the next call. In whatever order they come, the first ones by position are kept, in that
+ * order. */
 struct text_line *policy_add_error(struct policy_errors *errors, struct policy_place place);
 
 /* The place of `part`, which lies in `whole`, which begins at `place`. */

@@ -4,6 +4,7 @@
  */
 #include "match.h"
 #include "glob.h"
+#include "proc.h"
 #include "slice.h"
 
 #include <string.h>
@@ -102,58 +103,95 @@ static enum policy_verdict is_group(struct policy_slice entry, const struct poli
     return verdict;
 }
 
+static enum policy_verdict is_cgroup(struct policy_slice glob, const struct policy_subject *subject)
+{
+    if (!subject->cgroups)
+        return POLICY_HOLDS_UNKNOWN;
+    struct policy_slice file = subject->cgroups(subject);
+    return file.start ? holds_if(policy_cgroup_matches(file, glob)) : POLICY_HOLDS_UNKNOWN;
+}
+
+static enum policy_verdict is_variable(struct policy_slice entry,
+                                       const struct policy_subject *subject)
+{
+    struct policy_slice file = {NULL, 0}, name, glob;
+    if (subject->environment)
+        file = subject->environment(subject);
+    if (!file.start || !policy_split_variable(entry, &name, &glob))
+        return POLICY_HOLDS_UNKNOWN;
+    return holds_if(policy_variable_matches(file, name, glob));
+}
+
 /* First by numbers alone, then with names; a name may cost a question to a directory server. */
 static enum policy_verdict ask_people(struct policy_slice list,
                                       const struct policy_subject *subject,
                                       policy_question *by_number, policy_question *by_name)
 {
-    if (!list.start)
-        return POLICY_HOLDS;
     enum policy_verdict verdict = ask_list(list, subject, by_number);
     return verdict == POLICY_HOLDS_UNKNOWN ? ask_list(list, subject, by_name) : verdict;
 }
 
-static void explain_exe(struct text_line *why)
+/* The lists of a rule, from the one that costs least to ask to the one that costs most. */
+enum list { EXES, CGROUPS, VARIABLES, USERS, GROUPS, LISTS };
+
+static void explain(struct text_line *why, enum list list, const struct policy_subject *subject)
 {
-    text_add(why, "match.exe: the path of this process's executable cannot be had");
+    switch (list) {
+    case EXES:
+        text_add(why, "match.exe: the path of this process's executable cannot be had");
+        break;
+    case CGROUPS:
+        text_add(why, "match.cgroup: /proc/self/cgroup cannot be read");
+        break;
+    case VARIABLES:
+        text_add(why, "match.env: /proc/self/environ cannot be read");
+        break;
+    case USERS:
+        text_add(why, "match.user: the name of user ");
+        text_add_number(why, subject->user);
+        text_add(why, " cannot be looked up; numeric ids need no look-up");
+        break;
+    default:
+        text_add(why, "match.group: the name of one of this process's groups cannot be looked up; "
+                      "numeric ids need no look-up");
+        break;
+    }
 }
 
-static void explain_user(struct text_line *why, uid_t user)
+static enum policy_verdict ask(const struct policy_condition *condition, enum list list,
+                               const struct policy_subject *subject)
 {
-    text_add(why, "match.user: the name of user ");
-    text_add_number(why, user);
-    text_add(why, " cannot be looked up; numeric ids need no look-up");
-}
-
-static void explain_group(struct text_line *why)
-{
-    text_add(why, "match.group: the name of one of this process's groups cannot be looked up; "
-                  "numeric ids need no look-up");
+    switch (list) {
+    case EXES:
+        return ask_list(condition->exes, subject, is_exe);
+    case CGROUPS:
+        return ask_list(condition->cgroups, subject, is_cgroup);
+    case VARIABLES:
+        return ask_list(condition->variables, subject, is_variable);
+    case USERS:
+        return ask_people(condition->users, subject, is_user_id, is_user);
+    default:
+        return ask_people(condition->groups, subject, is_group_id, is_group);
+    }
 }
 
 enum policy_verdict policy_match(const struct policy_condition *condition,
                                  const struct policy_subject *subject, struct text_line *why)
 {
-    enum policy_verdict exe = POLICY_HOLDS;
-    if (condition->globs.start)
-        exe = ask_list(condition->globs, subject, is_exe);
-    if (exe == POLICY_HOLDS_NOT ||
-        ask_people(condition->groups, subject, is_group_id, is_group_id) == POLICY_HOLDS_NOT)
+    enum list unknown = LISTS;
+    if (ask_list(condition->users, subject, is_user_id) == POLICY_HOLDS_NOT ||
+        ask_list(condition->groups, subject, is_group_id) == POLICY_HOLDS_NOT)
         return POLICY_HOLDS_NOT;
-    enum policy_verdict user = ask_people(condition->users, subject, is_user_id, is_user);
-    if (user == POLICY_HOLDS_NOT)
-        return user;
-    enum policy_verdict group = ask_people(condition->groups, subject, is_group_id, is_group);
-    if (group == POLICY_HOLDS_NOT)
-        return group;
-    if (exe == POLICY_HOLDS_UNKNOWN)
-        explain_exe(why);
-    else if (user == POLICY_HOLDS_UNKNOWN)
-        explain_user(why, subject->user);
-    else if (group == POLICY_HOLDS_UNKNOWN)
-        explain_group(why);
-    else
+    for (enum list list = EXES; list < LISTS; list++) {
+        enum policy_verdict verdict = ask(condition, list, subject);
+        if (verdict == POLICY_HOLDS_NOT)
+            return verdict;
+        if (verdict == POLICY_HOLDS_UNKNOWN && unknown == LISTS)
+            unknown = list;
+    }
+    if (unknown == LISTS)
         return POLICY_HOLDS;
+    explain(why, unknown, subject);
     return POLICY_HOLDS_UNKNOWN;
 }
 
@@ -192,16 +230,41 @@ void policy_check_people(struct policy_slice list, struct policy_place place,
     }
 }
 
+static void check_glob(struct policy_slice glob, struct policy_place place,
+                       struct policy_errors *errors)
+{
+    if (policy_glob_is_valid(glob))
+        return;
+    struct text_line *why = policy_add_error(errors, place);
+    policy_slice_show(why, glob);
+    text_add(why, ": expected ] behind [");
+}
+
 void policy_check_globs(struct policy_slice list, struct policy_place place,
                         struct policy_errors *errors)
 {
     struct policy_slice rest = list, entry;
     while (policy_next_item(&rest, &entry)) {
         struct policy_place at = policy_place_of(place, list, entry);
-        if (check_entry(&entry, at, errors) && !policy_glob_is_valid(entry)) {
-            struct text_line *why = policy_add_error(errors, at);
-            policy_slice_show(why, entry);
-            text_add(why, ": expected ] behind [");
+        if (check_entry(&entry, at, errors))
+            check_glob(entry, at, errors);
+    }
+}
+
+void policy_check_variables(struct policy_slice list, struct policy_place place,
+                            struct policy_errors *errors)
+{
+    struct policy_slice rest = list, entry, name, glob;
+    while (policy_next_item(&rest, &entry)) {
+        struct policy_place at = policy_place_of(place, list, entry);
+        if (!check_entry(&entry, at, errors))
+            continue;
+        if (policy_split_variable(entry, &name, &glob)) {
+            check_glob(glob, at, errors);
+            continue;
         }
+        struct text_line *why = policy_add_error(errors, at);
+        policy_slice_show(why, entry);
+        text_add(why, ": expected NAME=glob, such as SLURM_JOB_ID=*");
     }
 }

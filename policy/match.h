@@ -1,7 +1,7 @@
 /* match.h -- for whom a rule holds.
  *
- * Knows: the lists of match.user, match.group and match.exe. Must not know: settings, or where the
- * process's identity comes from.
+ * Knows: the lists of match.*, and which of them to ask first. Must not know: settings, or where
+ * the process's identity comes from.
  */
 #ifndef GPUSHIM_POLICY_MATCH_H
 #define GPUSHIM_POLICY_MATCH_H
@@ -16,17 +16,20 @@ enum policy_verdict {
 
 /* The lists of one rule; start NULL: not given, which holds for everyone. */
 struct policy_condition {
-    struct policy_slice users, groups, globs;
+    struct policy_slice users, groups, exes, cgroups, variables;
 };
 
-/* Names are looked up only if nothing else decides. With UNKNOWN, `why` says which. */
+/* The files of /proc are asked only if exe and numbers do not decide, and names only if those do
+ * not either. With UNKNOWN, `why` says which. */
 enum policy_verdict policy_match(const struct policy_condition *condition,
                                  const struct policy_subject *subject, struct text_line *why);
 
-/* Report everything that is wrong with a list of users or groups, or of globs. */
+/* Report everything that is wrong with a list of users or groups, of globs, or of NAME=glob. */
 void policy_check_people(struct policy_slice list, struct policy_place place,
                          struct policy_errors *errors);
 void policy_check_globs(struct policy_slice list, struct policy_place place,
                         struct policy_errors *errors);
+void policy_check_variables(struct policy_slice list, struct policy_place place,
+                            struct policy_errors *errors);
 
 #endif

@@ -23,7 +23,8 @@ enum policy_limit {
     POLICY_GPUS_MAX = 64,        /* GPUs of a machine, MIG devices counted one by one */
     POLICY_LAYERS_MAX = 3,       /* system file, GPUSHIM_CONF, GPUSHIM_POLICY */
     POLICY_ERRORS_MAX = 64,      /* kept; the rest are counted */
-    POLICY_PATH_MAX = 511,       /* bytes of a path in `log` */
+    POLICY_RULES_MAX = POLICY_TEXT_MAX / 9 + 1, /* "[rule a]" and the end of its line */
+    POLICY_PATH_MAX = 511,                      /* bytes of a path in `log` */
 };
 
 enum policy_status {
@@ -55,13 +56,25 @@ struct policy_error {
     struct text_line why; /* what was expected, without "file:line:col: " */
 };
 
+/* Where the name of a rule lies in a text, and its header. */
+struct policy_name {
+    uint16_t offset, length, line, column;
+};
+
+struct policy_names {
+    size_t count;
+    struct policy_name list[POLICY_RULES_MAX];
+};
+
 struct policy_errors {
     size_t count; /* all of them; only the first POLICY_ERRORS_MAX are kept */
     struct policy_error list[POLICY_ERRORS_MAX + 1]; /* the last: where others are written */
+    struct policy_names names;                       /* room that policy_read() works in */
 };
 
-/* Who the process is. The two name look-ups are called only if a rule that is reached uses a name;
- * they return NULL when the name cannot be had, and the string stays the subject's. */
+/* Who the process is. The look-ups are called only if whether a rule that is reached holds hangs on
+ * them, and perhaps more than once; NULL, or a slice that starts with NULL, is what cannot be had,
+ * and what they return stays the subject's. A look-up that is NULL itself has nothing. */
 struct policy_subject {
     uid_t user;          /* effective */
     const gid_t *groups; /* effective and supplementary */
@@ -69,7 +82,9 @@ struct policy_subject {
     const char *exe; /* absolute path of the executable, "" if unknown */
     const char *(*user_name)(const struct policy_subject *self, uid_t user);
     const char *(*group_name)(const struct policy_subject *self, gid_t group);
-    void *context; /* for the look-ups */
+    struct policy_slice (*cgroups)(const struct policy_subject *self);     /* /proc/self/cgroup */
+    struct policy_slice (*environment)(const struct policy_subject *self); /* /proc/self/environ */
+    void *context;                                                         /* for the look-ups */
 };
 
 enum policy_switch {
@@ -79,7 +94,8 @@ enum policy_switch {
     POLICY_COUNT,
     POLICY_IGNORE,
     POLICY_FOLLOW,
-    POLICY_PHYSICAL
+    POLICY_PHYSICAL,
+    POLICY_WITHIN
 };
 
 enum policy_size_kind {
@@ -125,13 +141,14 @@ struct policy_settings {
     struct policy_size base_memory_of[POLICY_GPUS_MAX];
     struct policy_slice base_devices;
     uint32_t base_devices_line, base_devices_column;
-    struct policy_size overhead;            /* MEASURED, NONE, BYTES */
-    struct policy_choice peer_access;       /* ALLOW, DENY */
-    struct policy_choice cross_device_copy; /* ALLOW, DENY */
-    struct policy_choice ipc;               /* ALLOW, DENY */
-    struct policy_choice managed;           /* COUNT, IGNORE, DENY */
-    struct policy_choice nvml;              /* FOLLOW, PHYSICAL */
-    uint32_t devices_per_process;           /* 0: any, or not set */
+    struct policy_size overhead;               /* MEASURED, NONE, BYTES */
+    struct policy_choice peer_access;          /* ALLOW, DENY */
+    struct policy_choice cross_device_copy;    /* ALLOW, DENY */
+    struct policy_choice ipc;                  /* ALLOW, DENY */
+    struct policy_choice managed;              /* COUNT, IGNORE, DENY */
+    struct policy_choice nvml;                 /* FOLLOW, PHYSICAL */
+    struct policy_choice cuda_visible_devices; /* WITHIN, PHYSICAL, IGNORE */
+    uint32_t devices_per_process;              /* 0: any, or not set */
     uint32_t devices_per_process_line;
     struct policy_slice log; /* "stderr", "syslog" or a path; start NULL: not set */
     enum policy_log_level log_level;
@@ -207,12 +224,22 @@ uint32_t policy_devices_per_process(const struct policy_settings *layers, size_t
 /* What counts for contexts and modules: `overhead` of the outermost layer that sets it or caps
  * memory, by default MEASURED. */
 struct policy_size policy_overhead(const struct policy_settings *layers, size_t layer_count);
-/* The outermost `nvml`, by default POLICY_FOLLOW. */
+/* The outermost `cuda_visible_devices`, by default POLICY_WITHIN. */
+enum policy_switch policy_cuda_visible_devices(const struct policy_settings *layers,
+                                               size_t layer_count);
+/* The outermost `nvml`; PHYSICAL where a layer as far out decides that `cuda_visible_devices` is
+ * that; by default POLICY_FOLLOW. */
 enum policy_switch policy_nvml(const struct policy_settings *layers, size_t layer_count);
 /* The outermost `log`; the `log_level` of the outermost layer, by default warn, or a more verbose
  * one of an inner layer. */
 struct policy_slice policy_log(const struct policy_settings *layers, size_t layer_count);
 enum policy_log_level policy_log_level(const struct policy_settings *layers, size_t layer_count);
+
+/* Do the layers fit into each other? POLICY_OK; or POLICY_INVALID with `error` (line, column, why)
+ * and `*error_layer`, where one says `cuda_visible_devices = physical` within another that says
+ * `nvml = follow`. */
+int policy_fit(const struct policy_settings *layers, size_t layer_count, struct policy_error *error,
+               size_t *error_layer);
 
 /* Appends "rule NAME of FILE:LINE", or "[default] of FILE:LINE" where the line is not in the rule.
  * Line 0, which is what nothing sets, appends "rule NAME of FILE" or "FILE". */

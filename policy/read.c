@@ -3,6 +3,7 @@
 #include "match.h"
 #include "settings.h"
 #include "statement.h"
+#include "together.h"
 
 #include <string.h>
 
@@ -29,7 +30,13 @@ static void read_rule(struct policy_reader *reader, struct rule *rule,
             rule->condition.groups = statement->value;
             break;
         case POLICY_KEY_MATCH_EXE:
-            rule->condition.globs = statement->value;
+            rule->condition.exes = statement->value;
+            break;
+        case POLICY_KEY_MATCH_CGROUP:
+            rule->condition.cgroups = statement->value;
+            break;
+        case POLICY_KEY_MATCH_ENV:
+            rule->condition.variables = statement->value;
             break;
         case POLICY_KEY_DEVICES:
             rule->sets_devices = true;
@@ -129,6 +136,7 @@ int policy_read(const struct policy_text *text, const struct policy_subject *sub
         return POLICY_INVALID;
     }
     policy_check_text(text, errors);
+    policy_check_together(text, errors);
     if (errors->count > 0)
         return POLICY_INVALID;
     int rc = choose_rule(text, subject, &rule, errors);

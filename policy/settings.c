@@ -2,26 +2,39 @@
 #include "settings.h"
 #include "size.h"
 
+static const char switch_words[][12] = {[POLICY_UNSET] = "",
+                                        [POLICY_ALLOW] = "allow",
+                                        [POLICY_DENY] = "deny",
+                                        [POLICY_COUNT] = "count",
+                                        [POLICY_IGNORE] = "ignore",
+                                        [POLICY_FOLLOW] = "follow",
+                                        [POLICY_PHYSICAL] = "physical",
+                                        [POLICY_WITHIN] = "within"};
+
+static const char level_words[][8] = {[POLICY_LOG_UNSET] = "",
+                                      [POLICY_LOG_ERROR] = "error",
+                                      [POLICY_LOG_WARN] = "warn",
+                                      [POLICY_LOG_INFO] = "info",
+                                      [POLICY_LOG_DEBUG] = "debug"};
+
+const char *policy_switch_word(enum policy_switch value) { return switch_words[value]; }
+
+const char *policy_level_word(enum policy_log_level level) { return level_words[level]; }
+
 static enum policy_switch switch_of(struct policy_slice word)
 {
-    if (policy_slice_is(word, "allow"))
-        return POLICY_ALLOW;
-    if (policy_slice_is(word, "deny"))
-        return POLICY_DENY;
-    if (policy_slice_is(word, "follow"))
-        return POLICY_FOLLOW;
-    if (policy_slice_is(word, "physical"))
-        return POLICY_PHYSICAL;
-    return policy_slice_is(word, "ignore") ? POLICY_IGNORE : POLICY_COUNT;
+    int value = POLICY_WITHIN;
+    while (value > POLICY_UNSET && !policy_slice_is(word, switch_words[value]))
+        value--;
+    return (enum policy_switch)value;
 }
 
 static enum policy_log_level level_of(struct policy_slice word)
 {
-    if (policy_slice_is(word, "error"))
-        return POLICY_LOG_ERROR;
-    if (policy_slice_is(word, "warn"))
-        return POLICY_LOG_WARN;
-    return policy_slice_is(word, "info") ? POLICY_LOG_INFO : POLICY_LOG_DEBUG;
+    int level = POLICY_LOG_DEBUG;
+    while (level > POLICY_LOG_UNSET && !policy_slice_is(word, level_words[level]))
+        level--;
+    return (enum policy_log_level)level;
 }
 
 static struct policy_size size_of(struct policy_slice value, uint32_t line)
@@ -83,6 +96,9 @@ void policy_store(struct policy_settings *settings, enum policy_key key, unsigne
         break;
     case POLICY_KEY_NVML:
         settings->nvml = (struct policy_choice){switch_of(value), place.line};
+        break;
+    case POLICY_KEY_CUDA_VISIBLE_DEVICES:
+        settings->cuda_visible_devices = (struct policy_choice){switch_of(value), place.line};
         break;
     case POLICY_KEY_PEER_ACCESS:
         settings->peer_access = (struct policy_choice){switch_of(value), place.line};

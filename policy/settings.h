@@ -11,4 +11,8 @@
 void policy_store(struct policy_settings *settings, enum policy_key key, unsigned int position,
                   struct policy_slice value, struct policy_place place);
 
+/* The words that were stored; "" for what is not set. */
+const char *policy_switch_word(enum policy_switch value);
+const char *policy_level_word(enum policy_log_level level);
+
 #endif

@@ -48,6 +48,15 @@ bool policy_slice_same(struct policy_slice a, struct policy_slice b)
     return a.length == b.length && (a.length == 0 || memcmp(a.start, b.start, a.length) == 0);
 }
 
+int policy_slice_order(struct policy_slice a, struct policy_slice b)
+{
+    const size_t shorter = a.length < b.length ? a.length : b.length;
+    int order = shorter ? memcmp(a.start, b.start, shorter) : 0;
+    if (order != 0 || a.length == b.length)
+        return order;
+    return a.length < b.length ? -1 : 1;
+}
+
 bool policy_slice_is(struct policy_slice slice, const char *string)
 {
     return policy_slice_same(slice, policy_slice_of(string));

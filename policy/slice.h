@@ -21,6 +21,8 @@ struct policy_slice policy_slice_trim(struct policy_slice slice);
 
 bool policy_slice_is(struct policy_slice slice, const char *string);
 bool policy_slice_same(struct policy_slice a, struct policy_slice b);
+/* Negative, 0 or positive as memcmp() has it; the beginning of another comes before it. */
+int policy_slice_order(struct policy_slice a, struct policy_slice b);
 bool policy_slice_begins(struct policy_slice slice, const char *prefix);
 /* Compares without regard to the case of ASCII letters. */
 bool policy_slice_is_caseless(struct policy_slice slice, const char *string);

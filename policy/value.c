@@ -108,6 +108,9 @@ static void check_list(enum alternative list, struct policy_slice value, struct 
     case GROUPS:
         policy_check_people(value, place, errors);
         break;
+    case ENVIRONMENT:
+        policy_check_variables(value, place, errors);
+        break;
     default:
         policy_check_globs(value, place, errors);
         break;
@@ -139,6 +142,9 @@ static void add_alternative(struct text_line *line, struct policy_slice name)
         break;
     case GLOBS:
         text_add(line, "a list of globs such as python*");
+        break;
+    case ENVIRONMENT:
+        text_add(line, "a list of variables such as SLURM_JOB_ID=*");
         break;
     default:
         policy_slice_show(line, name);

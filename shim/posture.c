@@ -138,6 +138,8 @@ static unsigned int needs_of(const struct posture_decision *decided)
         if (policy_caps_memory(&layers[i]))
             needs |= WHEN_MEMORY;
     }
+    if (policy_cuda_visible_devices(layers, count) != POLICY_WITHIN)
+        needs |= WHEN_ACTIVE; /* in cuInit, whichever GPUs are granted */
     if (policy_nvml(layers, count) == POLICY_FOLLOW) {
         needs |= needs & WHEN_VIEW ? WHEN_NVML_VIEW : 0;
         needs |= needs & WHEN_MEMORY ? WHEN_NVML_MEMORY : 0;
@@ -157,6 +159,19 @@ static unsigned int needs_of(const struct posture_decision *decided)
     return needs ? needs | WHEN_ACTIVE : 0;
 }
 
+/* Texts that are right each by itself may contradict each other. */
+static void refuse_misfit(struct posture_decision *decision)
+{
+    struct policy_error error;
+    size_t layer;
+    if (decision->posture == POSTURE_REFUSE ||
+        policy_fit(decision->layers, decision->layer_count, &error, &layer) == POLICY_OK)
+        return;
+    decision->posture = POSTURE_REFUSE;
+    text_start(&decision->refusal);
+    policy_describe_error(&decision->refusal, decision->layers[layer].source, &error);
+}
+
 static void decide(struct workspace *work)
 {
     struct posture_decision *decision = &work->decision;
@@ -164,6 +179,8 @@ static void decide(struct workspace *work)
     add_system_policy(work, subject);
     add_conf(work, subject);
     add_inline(work, subject);
+    subject_end(&work->subject);
+    refuse_misfit(decision);
     if (decision->posture == POSTURE_REFUSE) {
         decision->needs = WHEN_ACTIVE;
     } else {

@@ -2,10 +2,13 @@
 #include "subject.h"
 #include "system_policy.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { DEFAULT_OVERFLOW = 65534 };
@@ -28,6 +31,68 @@ static const char *group_name(const struct policy_subject *self, gid_t group)
     return found->gr_name;
 }
 
+/* The length of a file that fits into the room with a byte to spare, or -1. */
+static ssize_t read_all(const char *path, char *into, size_t room)
+{
+    size_t length = 0;
+    ssize_t got = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -1;
+    while (got > 0 && length < room) {
+        got = read(fd, into + length, room - length);
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got > 0)
+            length += (size_t)got;
+    }
+    close(fd);
+    return got == 0 ? (ssize_t)length : -1;
+}
+
+/* Address space of its own, of which only what is used costs memory. */
+static struct policy_slice ask_file(struct subject_file *file, const char *path)
+{
+    if (file->asked)
+        return file->bytes;
+    file->asked = true;
+    void *room = mmap(NULL, SUBJECT_FILE_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return file->bytes;
+    file->room = room;
+    ssize_t length = read_all(path, room, SUBJECT_FILE_BYTES);
+    if (length >= 0)
+        file->bytes = (struct policy_slice){room, (size_t)length};
+    return file->bytes;
+}
+
+static struct policy_slice cgroups(const struct policy_subject *self)
+{
+    struct subject_memory *memory = self->context;
+    return ask_file(&memory->cgroups, "/proc/self/cgroup");
+}
+
+/* Not `environ`, which the program changes: what it was started with. */
+static struct policy_slice environment(const struct policy_subject *self)
+{
+    struct subject_memory *memory = self->context;
+    return ask_file(&memory->environment, "/proc/self/environ");
+}
+
+static void end_file(struct subject_file *file)
+{
+    if (file->room)
+        munmap(file->room, SUBJECT_FILE_BYTES);
+    *file = (struct subject_file){.room = NULL};
+}
+
+void subject_end(struct subject_memory *memory)
+{
+    end_file(&memory->cgroups);
+    end_file(&memory->environment);
+}
+
 /* The kernel's word for an executable that was replaced while it runs; the rules mean its name. */
 static void forget_deletion(char *path, size_t length)
 {
@@ -44,6 +109,7 @@ const struct policy_subject *subject_of_process(struct subject_memory *memory)
     forget_deletion(memory->executable, length > 0 ? (size_t)length : 0);
     int count = getgroups(SUBJECT_GROUPS_MAX, memory->groups + 1);
     memory->groups[0] = getegid();
+    memory->cgroups = memory->environment = (struct subject_file){.room = NULL};
     memory->subject = (struct policy_subject){
         .user = geteuid(),
         .groups = memory->groups,
@@ -51,6 +117,8 @@ const struct policy_subject *subject_of_process(struct subject_memory *memory)
         .exe = memory->executable,
         .user_name = user_name,
         .group_name = group_name,
+        .cgroups = cgroups,
+        .environment = environment,
         .context = memory,
     };
     return &memory->subject;

@@ -158,10 +158,20 @@ static CUresult adopt(const uint8_t *chosen, size_t chosen_count)
     return CUDA_SUCCESS;
 }
 
-/* cuInit with the driver's own filter set to the chosen GPUs. */
-static CUresult init_filtered(unsigned int flags, const uint8_t *chosen, size_t chosen_count)
+/* cuInit with the driver's own filter set to what stands in `variable`. */
+static CUresult init_with_variable(unsigned int flags)
 {
     struct environment_swap swap;
+    if (!environment_swap_in(&swap, variable))
+        return refuse_because("no memory to hand CUDA_VISIBLE_DEVICES to the driver", NULL);
+    CUresult rc = real.cuInit(flags);
+    environment_swap_out(&swap);
+    return rc;
+}
+
+/* Set to the chosen GPUs. */
+static CUresult init_filtered(unsigned int flags, const uint8_t *chosen, size_t chosen_count)
+{
     char *end = variable + strlen(VARIABLE);
     memcpy(variable, VARIABLE, sizeof VARIABLE);
     for (size_t i = 0; i < chosen_count; i++) {
@@ -171,11 +181,34 @@ static CUresult init_filtered(unsigned int flags, const uint8_t *chosen, size_t 
         memcpy(end, uuid, strlen(uuid) + 1);
         end += strlen(uuid);
     }
-    if (!environment_swap_in(&swap, variable))
-        return refuse_because("no memory to hand CUDA_VISIBLE_DEVICES to the driver", NULL);
-    CUresult rc = real.cuInit(flags);
-    environment_swap_out(&swap);
-    return rc;
+    return init_with_variable(flags);
+}
+
+/* What becomes of the integers in the program's variable; WITHIN where there is none. */
+static enum policy_switch variable_rule(void)
+{
+    const struct posture_decision *decided = posture();
+    return getenv("CUDA_VISIBLE_DEVICES")
+               ? policy_cuda_visible_devices(decided->layers, decided->layer_count)
+               : POLICY_WITHIN;
+}
+
+/* cuInit where all GPUs are granted, in CUDA's own order. A variable that is to be ignored is
+ * replaced by one that lists all numbers there can be; the driver drops those beyond the last GPU.
+ */
+static CUresult init_unfiltered(unsigned int flags)
+{
+    struct text_line all;
+    if (variable_rule() != POLICY_IGNORE)
+        return real.cuInit(flags);
+    text_start(&all);
+    text_add(&all, VARIABLE);
+    for (unsigned int i = 0; i < POLICY_GPUS_MAX; i++) {
+        text_add(&all, i ? "," : "");
+        text_add_number(&all, i);
+    }
+    memcpy(variable, all.bytes, all.length + 1);
+    return init_with_variable(flags);
 }
 
 /* The GPUs that CUDA shows anyway, in its own order. */
@@ -269,9 +302,11 @@ static CUresult init_unlisted(unsigned int flags, const struct text_line *why)
 static CUresult init_with_view(unsigned int flags)
 {
     uint8_t chosen[POLICY_GPUS_MAX];
-    if (granted->count == 0)
+    const enum policy_switch rule = variable_rule();
+    if (granted->count == 0 && posture_needs(WHEN_VIEW))
         return refuse_all_devices();
-    size_t count = visible_choose(getenv("CUDA_VISIBLE_DEVICES"), granted->gpus, granted->grants,
+    size_t count = visible_choose(rule == POLICY_IGNORE ? NULL : getenv("CUDA_VISIBLE_DEVICES"),
+                                  rule == POLICY_PHYSICAL, granted->gpus, granted->grants,
                                   granted->count, chosen);
     CUresult rc = init_filtered(flags, chosen, count);
     return rc == CUDA_SUCCESS ? adopt(chosen, count) : rc;
@@ -288,24 +323,25 @@ static CUresult init_on_machine(unsigned int flags, bool view)
         return refuse(&why);
     if (view)
         return init_with_view(flags);
-    CUresult rc = real.cuInit(flags);
+    CUresult rc = init_unfiltered(flags);
     return rc == CUDA_SUCCESS ? adopt(NULL, 0) : rc;
 }
 
 static CUresult init_under_policy(unsigned int flags)
 {
     const struct posture_decision *decided = posture();
-    bool by_number = decided->needs & WHEN_VIEW;
     if (decided->posture == POSTURE_REFUSE)
         return refuse(&decided->refusal);
+    const bool view = decided->needs & WHEN_VIEW || variable_rule() == POLICY_PHYSICAL;
+    bool by_number = view;
     for (size_t i = 0; i < decided->layer_count; i++) {
         if (policy_grants_none(&decided->layers[i]))
             return refuse_all_devices();
         by_number |= policy_caps_by_position(&decided->layers[i]);
     }
     if (by_number)
-        return init_on_machine(flags, decided->needs & WHEN_VIEW);
-    CUresult rc = real.cuInit(flags);
+        return init_on_machine(flags, view);
+    CUresult rc = init_unfiltered(flags);
     if (rc == CUDA_SUCCESS)
         rc = list_own_devices();
     return rc == CUDA_SUCCESS ? adopt(NULL, 0) : rc;

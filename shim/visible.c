@@ -7,8 +7,9 @@ enum { NONE = -1 };
 
 static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* As strtol reads it: blanks, a sign, digits; what follows the digits is ignored ("1gpu" is 1). */
-static int by_number(const char *item, size_t length, size_t grant_count)
+/* As strtol reads it: blanks, a sign, digits; what follows the digits is ignored ("1gpu" is 1). A
+ * number from `end` on is none. */
+static int number_of(const char *item, size_t length, size_t end)
 {
     size_t i = 0;
     while (i < length && is_blank(item[i]))
@@ -20,10 +21,22 @@ static int by_number(const char *item, size_t length, size_t grant_count)
     size_t number = 0;
     for (; i < length && item[i] >= '0' && item[i] <= '9'; i++) {
         number = number * 10 + (size_t)(item[i] - '0');
-        if (number >= grant_count)
+        if (number >= end)
             return NONE;
     }
     return (int)number;
+}
+
+/* GPU `index`, or the first of its MIG devices where it is granted as these. */
+static int by_index(int index, const struct policy_gpu *gpus, const struct policy_grant *grants,
+                    size_t grant_count)
+{
+    for (size_t i = 0; i < grant_count; i++) {
+        const uint8_t gpu = grants[i].gpu;
+        if ((gpus[gpu].is_mig ? gpus[gpu].parent : gpu) == index)
+            return (int)i;
+    }
+    return NONE;
 }
 
 enum form { INTEGER, GPU_UUID, MIG_UUID };
@@ -57,7 +70,7 @@ static int by_uuid(const char *item, size_t length, enum form form, const struct
     return found;
 }
 
-size_t visible_choose(const char *value, const struct policy_gpu *gpus,
+size_t visible_choose(const char *value, bool physical, const struct policy_gpu *gpus,
                       const struct policy_grant *grants, size_t grant_count, uint8_t *chosen)
 {
     size_t count = 0;
@@ -79,9 +92,14 @@ size_t visible_choose(const char *value, const struct policy_gpu *gpus,
             item_length--;
         if (form_of(item, item_length) != form)
             return count;
-        int position = form == INTEGER
-                           ? by_number(item, item_length, grant_count)
-                           : by_uuid(item, item_length, form, gpus, grants, grant_count);
+        int position;
+        if (form != INTEGER)
+            position = by_uuid(item, item_length, form, gpus, grants, grant_count);
+        else if (physical)
+            position =
+                by_index(number_of(item, item_length, POLICY_GPUS_MAX), gpus, grants, grant_count);
+        else
+            position = number_of(item, item_length, grant_count);
         if (position == NONE)
             return count;
         for (size_t i = 0; i < count; i++) {

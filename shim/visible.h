@@ -10,10 +10,11 @@
 
 /* Chooses from the granted GPUs, in the order that the value lists them: fills `chosen` with
  * positions in `grants` and returns how many. `value` NULL (unset) is all of them, "" none; integer
- * i is the i-th granted GPU; a UUID or unambiguous prefix must be of a granted one. What follows
- * the first entry that is invalid, absent or of another form than the first is dropped; a GPU named
- * twice makes the whole list empty. Pure; re-entrant. */
-size_t visible_choose(const char *value, const struct policy_gpu *gpus,
+ * i is the i-th granted GPU or, where `physical`, GPU i of `gpus`; that, or a UUID or unambiguous
+ * prefix, must be of a granted one. What follows the first entry that is invalid, absent or of
+ * another form than the first is dropped; a GPU named twice makes the whole list empty. Pure;
+ * re-entrant. */
+size_t visible_choose(const char *value, bool physical, const struct policy_gpu *gpus,
                       const struct policy_grant *grants, size_t grant_count, uint8_t *chosen);
 
 #endif

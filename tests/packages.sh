@@ -4,12 +4,14 @@
 # Knows: which Debian or Ubuntu package brings which tool. Must not know: what the tools are for.
 # Nothing is touched where nothing is missing, so it is quiet and works offline the second time.
 
-# need_has TOOL: is it here? TOOL is a command, a header `<name.h>`, or `python:module`.
+# need_has TOOL: is it here? TOOL is a command, a header `<name.h>`, `python:module`, or `fuzzer:COMPILER`.
 need_has()
 {
     case $1 in
     "<"*) printf '#include <stddef.h>\n#include <stdint.h>\n#include <stdarg.h>\n#include <setjmp.h>\n#include %s\n' "$1" |
               cc -fsyntax-only -x c - >/dev/null 2>&1 ;;
+    fuzzer:*) echo 'int LLVMFuzzerTestOneInput(const char *b, unsigned long n); int LLVMFuzzerTestOneInput(const char *b, unsigned long n) { return b && !n; }' |
+                  "${1#fuzzer:}" -fsanitize=fuzzer,address,undefined -x c -o /dev/null - >/dev/null 2>&1 ;;
     python:*) python3 -c "import ${1#python:}" >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac

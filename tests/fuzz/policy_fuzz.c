@@ -1,17 +1,11 @@
-/* policy_fuzz.c -- any bytes as a policy, read in both ways; what has no errors is granted.
- *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -Ipolicy \
- *         tests/fuzz/policy_fuzz.c policy/[a-z]*.c
- *     ./a.out -max_len=4096 CORPUS tests/unit/policies/good tests/unit/policies/bad
- *
- * Besides what the sanitizers see, it checks what the contract promises of errors and grants.
- */
+/* policy_fuzz.c -- any bytes as a policy, read in both ways; what has no errors is granted,
+ * and printed and read again. Besides what the sanitizers see, it checks what the contract promises
+ * of errors and grants. */
+#include "demand.h"
 #include "policy.h"
+#include "print.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 static const char *no_name(const struct policy_subject *self, unsigned int id)
 {
@@ -19,10 +13,16 @@ static const char *no_name(const struct policy_subject *self, unsigned int id)
     return id == 1000 ? "alice" : NULL;
 }
 
-static void demand(int holds)
+static struct policy_slice cgroups(const struct policy_subject *self)
 {
-    if (!holds)
-        abort();
+    (void)self;
+    return (struct policy_slice){"0::/a.slice/job_1\n", 18};
+}
+
+static struct policy_slice environment(const struct policy_subject *self)
+{
+    (void)self;
+    return (struct policy_slice){"A=b\0JOB=1\0", 10};
 }
 
 static void check_errors(const struct policy_errors *errors)
@@ -59,11 +59,47 @@ static void check_grants(const struct policy_settings *settings)
     }
 }
 
+struct printed {
+    char bytes[2 * POLICY_TEXT_MAX];
+    size_t length;
+};
+
+static void keep(void *context, const char *bytes, size_t length)
+{
+    struct printed *text = context;
+    demand(length <= sizeof text->bytes - text->length);
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+}
+
+/* What is printed can be read, and says the same. */
+static void check_print(const struct policy_settings *settings,
+                        const struct policy_subject *subject)
+{
+    static struct printed once, twice;
+    static struct policy_settings again;
+    static struct policy_errors errors;
+    once.length = twice.length = 0;
+    policy_print(settings, &(struct policy_sink){keep, &once});
+    if (once.length > POLICY_TEXT_MAX)
+        return;
+    const struct policy_text text = {"printed.conf", once.bytes, once.length, false};
+    demand(policy_read(&text, subject, &again, &errors) == POLICY_OK);
+    policy_print(&again, &(struct policy_sink){keep, &twice});
+    demand(once.length == twice.length && memcmp(once.bytes, twice.bytes, once.length) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     static const gid_t groups[] = {1000, 2000};
-    static const struct policy_subject subject = {1000,    groups,  2,   "/usr/bin/python3",
-                                                  no_name, no_name, NULL};
+    static const struct policy_subject subject = {.user = 1000,
+                                                  .groups = groups,
+                                                  .group_count = 2,
+                                                  .exe = "/usr/bin/python3",
+                                                  .user_name = no_name,
+                                                  .group_name = no_name,
+                                                  .cgroups = cgroups,
+                                                  .environment = environment};
     static struct policy_errors errors;
     static struct policy_settings settings;
     for (int is_inline = 0; is_inline < 2; is_inline++) {
@@ -72,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         if (rc == POLICY_OK) {
             demand(errors.count == 0);
             check_grants(&settings);
+            check_print(&settings, &subject);
         } else {
             check_errors(&errors);
         }

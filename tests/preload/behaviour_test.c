@@ -459,6 +459,153 @@ static void write_system_policy(const char *text, mode_t mode)
     close(fd);
 }
 
+/* CUDA's own order is 1, 3, 0, 2. */
+static void test_visible_devices(void **state)
+{
+    (void)state;
+#define VARIABLE "CUDA_VISIBLE_DEVICES="
+#define PHYSICAL ";cuda_visible_devices=physical"
+#define IGNORE ";cuda_visible_devices=ignore"
+    static const struct run rows[] = {
+        {{"GPUSHIM_POLICY=devices=3,1" PHYSICAL, VARIABLE "1,3"},
+         "init devices variable",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 1\n  1 = GPU 3\nvariable: 1,3\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices=3,1" PHYSICAL, VARIABLE "1"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices=3,1" PHYSICAL, VARIABLE "0"}, "init", "init: 100\n", ""},
+        {{"GPUSHIM_POLICY=devices=3,1" PHYSICAL, VARIABLE "3,0,1"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 3\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices=3,1" PHYSICAL},
+         "init devices variable",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 3\n  1 = GPU 1\nvariable: (unset)\n",
+         ""},
+        /* with all GPUs granted the numbers are nvidia-smi's too, which are not CUDA's own */
+        {{"GPUSHIM_POLICY=" PHYSICAL, VARIABLE "0,1"},
+         "init devices variable",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 0\n  1 = GPU 1\nvariable: 0,1\n",
+         ""},
+        {{"GPUSHIM_POLICY=" PHYSICAL ";memory=1GiB;memory.0=2GiB", VARIABLE "1,0"},
+         "init devices total=0 total=1",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 1\n  1 = GPU 0\ntotal: 0, 1073741824\ntotal: 0, "
+         "2147483648\n",
+         ""},
+        {{"GPUSHIM_POLICY=" PHYSICAL},
+         "init devices",
+         "init: 0\ndevices: 0, 4\n  0 = GPU 1\n  1 = GPU 3\n  2 = GPU 0\n  3 = GPU 2\n",
+         ""},
+        {{"GPUSHIM_POLICY=" PHYSICAL, VARIABLE "4"}, "init", "init: 100\n", ""},
+        {{"GPUSHIM_POLICY=devices=3,1" IGNORE, VARIABLE "1"},
+         "init devices variable",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 3\n  1 = GPU 1\nvariable: 1\n",
+         ""},
+        {{"GPUSHIM_POLICY=devices=3,1" IGNORE, VARIABLE},
+         "init devices",
+         "init: 0\ndevices: 0, 2\n  0 = GPU 3\n  1 = GPU 1\n",
+         ""},
+        {{"GPUSHIM_POLICY=" IGNORE, VARIABLE "1"},
+         "init devices variable",
+         "init: 0\ndevices: 0, 4\n  0 = GPU 1\n  1 = GPU 3\n  2 = GPU 0\n  3 = GPU 2\nvariable: "
+         "1\n",
+         ""},
+        {{"GPUSHIM_POLICY=memory.2=1GiB" IGNORE, VARIABLE "1"},
+         "init devices total=3",
+         "init: 0\ndevices: 0, 4\n  0 = GPU 1\n  1 = GPU 3\n  2 = GPU 0\n  3 = GPU 2\ntotal: 0, "
+         "1073741824\n",
+         ""},
+        {{"GPUSHIM_POLICY=" IGNORE},
+         "init devices",
+         "init: 0\ndevices: 0, 4\n  0 = GPU 1\n  1 = GPU 3\n  2 = GPU 0\n  3 = GPU 2\n",
+         ""},
+        {{"GPUSHIM_POLICY=nvml=follow" PHYSICAL},
+         "init",
+         "init: 800\n",
+         "gpushim: CUDA refused: GPUSHIM_POLICY:1:6: nvml = follow does not go with "
+         "cuda_visible_devices = physical on line 2: frameworks cut the integers off at NVML's "
+         "count; with physical, nvml is physical unless it is given\n"},
+    };
+    CHECK_ALL(rows);
+}
+
+/* The outermost text that sets it decides. */
+static void test_visible_devices_in_texts(void **state)
+{
+    (void)state;
+    static const struct run within = {{"GPUSHIM_POLICY=devices=0-1" PHYSICAL, VARIABLE "1"},
+                                      "init devices",
+                                      "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+                                      ""};
+    static const struct run physical = {
+        {"GPUSHIM_POLICY=cuda_visible_devices=within", VARIABLE "1"},
+        "init devices",
+        "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+        ""};
+    static const struct run misfit = {
+        {"GPUSHIM_POLICY=cuda_visible_devices=physical"},
+        "init",
+        "init: 800\n",
+        "gpushim: CUDA refused: GPUSHIM_POLICY:1:1: cuda_visible_devices = physical does not go "
+        "with nvml = follow, which " SYSTEM_POLICY " says: frameworks cut the integers off at "
+        "NVML's count; with physical, nvml is physical unless it is given\n"};
+    if (geteuid() != 0) {
+        print_message("only root can make a file that is trusted\n");
+        skip();
+    }
+    write_system_policy("[default]\ndevices = 3,1\ncuda_visible_devices = within\n", 0644);
+    check_run(&within, SYSTEM_SHIM);
+    write_system_policy("[default]\ndevices = 3,1\ncuda_visible_devices = physical\n", 0644);
+    check_run(&physical, SYSTEM_SHIM);
+    write_system_policy("[default]\nnvml = follow\n", 0644);
+    check_run(&misfit, SYSTEM_SHIM);
+    unlink(SYSTEM_POLICY);
+}
+
+/* By variables as they were at exec, and by cgroup; who else one is, is policy_match_test.c's. */
+static void test_rules(void **state)
+{
+    (void)state;
+#define JOB "GPUSHIM_POLICY=[rule job];match.env=SLURM_JOB_ID=[0-9]*;devices=3;[default];devices=1"
+    static const struct run rows[] = {
+        {{JOB}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 1\n", ""},
+        {{JOB, "SLURM_JOB_ID=17"}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 3\n", ""},
+        {{JOB, "SLURM_JOB_ID=x"}, "init devices", "init: 0\ndevices: 0, 1\n  0 = GPU 1\n", ""},
+        {{JOB}, /* too late: it is not in the environment that the program was started with */
+         "set=SLURM_JOB_ID:17 init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+         ""},
+        {{"GPUSHIM_POLICY=[rule any];match.cgroup=/*;devices=3;[default];devices=1"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 3\n",
+         ""},
+        {{"GPUSHIM_POLICY=[rule none];match.cgroup=!/*;devices=3;[default];devices=1"},
+         "init devices",
+         "init: 0\ndevices: 0, 1\n  0 = GPU 1\n",
+         ""},
+    };
+    CHECK_ALL(rows);
+}
+
+/* A process that has changed its user may not read its own /proc/self/environ. */
+static void test_rules_that_cannot_be_told(void **state)
+{
+    (void)state;
+    static const struct run row = {
+        {JOB, "SLURM_JOB_ID=17"},
+        "become=65534 init",
+        "init: 800\n",
+        "gpushim: CUDA refused: GPUSHIM_POLICY:1:1: rule job: match.env: /proc/self/environ cannot "
+        "be read\n"};
+    if (geteuid() != 0) {
+        print_message("only root can become someone else\n");
+        skip();
+    }
+    check_run(&row, SHIM);
+}
+
 /* The system file, and a user's text inside it. Needs root, whose files alone are trusted. */
 static void test_system_policy(void **state)
 {
@@ -507,6 +654,10 @@ int main(void)
         cmocka_unit_test(test_devices_per_process),
         cmocka_unit_test(test_unknown_variant),
         cmocka_unit_test(test_bad_policies),
+        cmocka_unit_test(test_visible_devices),
+        cmocka_unit_test(test_visible_devices_in_texts),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_rules_that_cannot_be_told),
         cmocka_unit_test(test_system_policy),
     };
     snprintf(state_variable, sizeof state_variable, "SIMCUDA_STATE=%s/behaviour.%d", WORK_DIR,

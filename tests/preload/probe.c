@@ -10,6 +10,7 @@
  *   secure (whether the kernel says that the environment is another's: AT_SECURE)
  *   wait (until standard input ends)  fork (what the next steps meet in a child)  variable
  * (CUDA_VISIBLE_DEVICES as it is now)
+ *   set=NAME:VALUE (a variable)  become=USER (another user, for good)
  */
 #include "cuda_abi.h"
 
@@ -190,6 +191,9 @@ static void step_number(const char *step, int number)
         printf("overhead %d: %llu\n", number, (unsigned long long)referee(number, -1));
     } else if (strcmp(step, "device") == 0) {
         context_on(number);
+    } else if (strcmp(step, "become") == 0) {
+        if (setuid((uid_t)number) != 0)
+            printf("become: no\n");
     } else if (strcmp(step, "total") == 0) {
         CUresult rc = DRIVER(cuDeviceTotalMem_v2, size_t *, CUdevice)(&total, number);
         printf("total: %d, %zu\n", (int)rc, total);
@@ -256,6 +260,13 @@ static void step_plain(const char *step)
     }
 }
 
+static void set_variable(char *name)
+{
+    char *colon = strchr(name, ':');
+    *colon = '\0';
+    setenv(name, colon + 1, 1);
+}
+
 int main(int argc, char **argv)
 {
     driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -269,6 +280,8 @@ int main(int argc, char **argv)
             *value++ = '\0';
         if (!value)
             step_plain(argv[i]);
+        else if (strcmp(argv[i], "set") == 0)
+            set_variable(value);
         else if (strncmp(argv[i], "resolve", 7) == 0)
             resolve(argv[i], value);
         else if (strcmp(argv[i], "peer") == 0 || strcmp(argv[i], "enable") == 0)
@@ -276,7 +289,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "get") == 0 || strcmp(argv[i], "device") == 0 ||
                  strcmp(argv[i], "retain") == 0 || strcmp(argv[i], "leave") == 0 ||
                  strcmp(argv[i], "reset") == 0 || strcmp(argv[i], "overhead") == 0 ||
-                 strcmp(argv[i], "total") == 0 || strcmp(argv[i], "live") == 0)
+                 strcmp(argv[i], "total") == 0 || strcmp(argv[i], "live") == 0 ||
+                 strcmp(argv[i], "become") == 0)
             step_number(argv[i], atoi(value));
         else
             step_memory(argv[i], value);

@@ -1,4 +1,5 @@
 /* policy_compose_test.c -- what holds over several texts; whose system policy is believed. */
+#include "keys.h"
 #include "policy_help.h"
 
 #include <sys/stat.h>
@@ -110,6 +111,62 @@ static void test_overhead(void **state)
     }
 }
 
+/* `physical` makes NVML physical too, as far out as it is said. */
+static void test_variable_and_nvml(void **state)
+{
+    (void)state;
+#define VARIABLE "cuda_visible_devices="
+    static const struct {
+        const char *texts[POLICY_LAYERS_MAX];
+        int variable, nvml;
+    } rows[] = {
+        {{NULL}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{""}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{VARIABLE "within"}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{VARIABLE "ignore"}, POLICY_IGNORE, POLICY_FOLLOW},
+        {{VARIABLE "physical"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{"nvml=physical"}, POLICY_WITHIN, POLICY_PHYSICAL},
+        {{VARIABLE "physical;nvml=physical"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{VARIABLE "within", VARIABLE "physical"}, POLICY_WITHIN, POLICY_FOLLOW},
+        {{VARIABLE "physical", VARIABLE "within"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{VARIABLE "physical", "nvml=follow"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{"", VARIABLE "ignore", VARIABLE "physical"}, POLICY_IGNORE, POLICY_FOLLOW},
+        {{"", VARIABLE "physical", "nvml=follow"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+        {{"nvml=physical", VARIABLE "physical"}, POLICY_PHYSICAL, POLICY_PHYSICAL},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        struct policy_error error;
+        size_t layer, count = read_layers(rows[i].texts, layers);
+        assert_int_equal(policy_cuda_visible_devices(layers, count), rows[i].variable);
+        assert_int_equal(policy_nvml(layers, count), rows[i].nvml);
+        assert_int_equal(policy_fit(layers, count, &error, &layer), POLICY_OK);
+    }
+}
+
+static void test_texts_that_do_not_fit(void **state)
+{
+    (void)state;
+    static const char *const texts[][POLICY_LAYERS_MAX] = {
+        {"", "nvml=follow", ";" VARIABLE "physical"},
+        {"nvml=follow", "", ";" VARIABLE "physical"},
+    };
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct policy_settings layers[POLICY_LAYERS_MAX];
+        struct policy_error error;
+        size_t layer = 99, count = read_layers(texts[i], layers);
+        for (size_t k = 0; k < count; k++)
+            layers[k].source = k == 1 - i ? "outer.conf" : "another.conf";
+        assert_int_equal(policy_fit(layers, 3, &error, &layer), POLICY_INVALID);
+        assert_int_equal(layer, 2);
+        assert_int_equal(error.line, 2);
+        assert_string_equal(error.why.bytes,
+                            "cuda_visible_devices = physical does not go with nvml = follow, which "
+                            "outer.conf says: frameworks cut the integers off at NVML's count; "
+                            "with physical, nvml is physical unless it is given");
+    }
+}
+
 static void test_log(void **state)
 {
     (void)state;
@@ -137,6 +194,53 @@ static void test_log(void **state)
         size_t count = read_layers(rows[i].texts, layers);
         assert_string_equal(help_slice(policy_log(layers, count)), rows[i].log);
         assert_int_equal(policy_log_level(layers, count), rows[i].level);
+    }
+}
+
+/* What holds over one text, as one line; what `log` leaves open is the room's default. */
+static const char *composition(const struct policy_settings *settings)
+{
+    static char shown[256];
+    size_t layer;
+    const struct policy_size overhead = policy_overhead(settings, 1);
+    const struct policy_slice log = policy_log(settings, 1);
+    snprintf(shown, sizeof shown, "%.*s %d %d %d %d %d %d %d %u %d:%llu %d %d %d",
+             log.start ? (int)log.length : 6, log.start ? log.start : "stderr",
+             policy_log_level(settings, 1), policy_peer_access(settings, 1, &layer).value,
+             policy_cross_device_copy(settings, 1, &layer).value,
+             policy_ipc(settings, 1, &layer).value, policy_managed(settings, 1, &layer).value,
+             policy_nvml(settings, 1), policy_cuda_visible_devices(settings, 1),
+             policy_devices_per_process(settings, 1, &layer), overhead.kind,
+             (unsigned long long)overhead.value, policy_grants_all(settings),
+             policy_grants_none(settings), policy_caps_memory(settings));
+    return shown;
+}
+
+/* keys.def says what holds when a key is not given, and the code does. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *now, *fallback;
+    } rows[] = {
+#define POLICY_KEY(identifier, section, name, now, later, fallback, prose) {name, now, fallback},
+#include "keys.def"
+#undef POLICY_KEY
+    };
+    char nothing[256];
+    struct policy_settings settings = help_read(help_file(""));
+    snprintf(nothing, sizeof nothing, "%s", composition(&settings));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char text[128];
+        const bool position = strcmp(rows[i].name, "memory.K") == 0;
+        const bool gpushim = policy_key_belongs((enum policy_key)i, POLICY_SECTION_GPUSHIM);
+        if (!*rows[i].fallback || !*rows[i].now)
+            continue;
+        snprintf(text, sizeof text, "[%s]\n%s = %s\n", gpushim ? "gpushim" : "default",
+                 position ? "memory.0" : rows[i].name, rows[i].fallback);
+        settings = help_read(help_file(text));
+        if (strcmp(composition(&settings), nothing) != 0)
+            fail_msg("%s: %s, not %s", text, composition(&settings), nothing);
     }
 }
 
@@ -193,9 +297,15 @@ static void test_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peer_access),  cmocka_unit_test(test_cross_device_copy),
-        cmocka_unit_test(test_managed),      cmocka_unit_test(test_overhead),
-        cmocka_unit_test(test_log),          cmocka_unit_test(test_distrust),
+        cmocka_unit_test(test_peer_access),
+        cmocka_unit_test(test_cross_device_copy),
+        cmocka_unit_test(test_managed),
+        cmocka_unit_test(test_overhead),
+        cmocka_unit_test(test_variable_and_nvml),
+        cmocka_unit_test(test_texts_that_do_not_fit),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_distrust),
         cmocka_unit_test(test_descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,11 +28,35 @@ static inline const char *help_group_name(const struct policy_subject *self, gid
     return group == 1000 ? "alice" : group == 2000 ? "students" : NULL;
 }
 
+/* Of a Slurm job and of a container, on a machine with both versions of cgroups. */
+static inline struct policy_slice help_cgroups(const struct policy_subject *self)
+{
+    static const char file[] = "4:memory,devices:/slurm/uid_1000/job_17/step_0\n"
+                               "1:name=systemd:/system.slice/cri:containerd:7f\n"
+                               "0::/user.slice/user-1000.slice (deleted)\n";
+    (void)self;
+    return (struct policy_slice){file, sizeof file - 1};
+}
+
+static inline struct policy_slice help_environment(const struct policy_subject *self)
+{
+    static const char file[] = "PATH=/bin\0SLURM_JOB_ID=17\0EMPTY=\0LIST=a,b\0TWICE=1\0TWICE=2\0"
+                               "EQUALS=a=b\0no equals";
+    (void)self;
+    return (struct policy_slice){file, sizeof file - 1};
+}
+
 static inline const struct policy_subject *help_alice(void)
 {
     static const gid_t groups[] = {1000, 2000};
-    static const struct policy_subject alice = {
-        1000, groups, 2, "/usr/bin/python3.11", help_user_name, help_group_name, NULL};
+    static const struct policy_subject alice = {.user = 1000,
+                                                .groups = groups,
+                                                .group_count = 2,
+                                                .exe = "/usr/bin/python3.11",
+                                                .user_name = help_user_name,
+                                                .group_name = help_group_name,
+                                                .cgroups = help_cgroups,
+                                                .environment = help_environment};
     return &alice;
 }
 

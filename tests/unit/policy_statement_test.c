@@ -195,27 +195,13 @@ static void test_many_errors(void **state)
     assert_int_equal(errors.list[POLICY_ERRORS_MAX - 1].line, POLICY_ERRORS_MAX);
 }
 
-/* The costliest text there is still takes no time worth speaking of. */
-static void test_many_rules(void **state)
-{
-    (void)state;
-    static char bytes[POLICY_TEXT_MAX + 64];
-    struct policy_settings settings;
-    size_t length = 0;
-    for (unsigned int i = 0; length < POLICY_TEXT_MAX - 16; i++)
-        length += (size_t)snprintf(bytes + length, 32, "[rule %x]\n", i);
-    struct policy_text text = help_file(bytes);
-    assert_int_equal(policy_read(&text, help_alice(), &settings, &errors), POLICY_OK);
-    assert_string_equal(help_slice(settings.rule), "0"); /* no match key holds for everyone */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_nul),
         cmocka_unit_test(test_sections),    cmocka_unit_test(test_keys),
         cmocka_unit_test(test_inline),      cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_many_errors), cmocka_unit_test(test_many_rules),
+        cmocka_unit_test(test_many_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,81 +1,10 @@
 /* policy_within_test.c -- a text inside another can only tighten it: for random pairs of texts, the
  * composed grant is what the inner text alone would grant on a machine that has just the GPUs of
- * the outer one, in its order, and every cap is the smaller of the two. GPUSHIM_SEED repeats a run.
- */
-#include "policy_help.h"
+ * the outer one, in its order, every cap is the smaller of the two, and no act that the outer text
+ * denies is allowed. GPUSHIM_SEED gives other pairs. */
+#include "policy_random.h"
 
-#include <stdlib.h>
-#include <time.h>
-
-enum { ROUNDS = 20000, GPUS_MAX = 8 };
-
-static uint64_t seed, random_state;
-
-static unsigned int pick(unsigned int below)
-{
-    random_state ^= random_state << 13; /* xorshift64 */
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned int)(random_state >> 33) % below;
-}
-
-static size_t add_entry(char *text, size_t room, size_t gpus)
-{
-    unsigned int a = pick((unsigned int)gpus + (pick(4) == 0)), b = a + pick(3);
-    const char *optional = pick(3) ? "" : "?";
-    switch (pick(5)) {
-    case 0:
-        return (size_t)snprintf(text, room, "%u-%u%s", a, b, optional);
-    case 1:
-        return (size_t)snprintf(text, room, "GPU-%08x%s", a, optional);
-    case 2:
-        return (size_t)snprintf(text, room, "%02X:00.0%s", a, optional);
-    default:
-        return (size_t)snprintf(text, room, "%u%s", a, optional);
-    }
-}
-
-static size_t add_memory(char *text, size_t room, const char *key)
-{
-    if (pick(8) == 0)
-        return (size_t)snprintf(text, room, "%s=none;", key);
-    return (size_t)snprintf(text, room, pick(2) ? "%s=%u%%;" : "%s=%uG;", key, 1 + pick(80));
-}
-
-static void make_section(char *text, size_t room, size_t gpus)
-{
-    size_t length = 0;
-    unsigned int entries = pick(4);
-    if (pick(12) == 0)
-        length += (size_t)snprintf(text, room, "devices=%s;", pick(3) ? "all" : "none");
-    else if (entries > 0)
-        length += (size_t)snprintf(text, room, "devices=");
-    else
-        text[0] = '\0';
-    for (unsigned int i = 0; length != 0 && text[length - 1] != ';' && i < entries; i++) {
-        length += add_entry(text + length, room - length, gpus);
-        text[length++] = i + 1 == entries ? ';' : ',';
-        text[length] = '\0';
-    }
-    if (pick(2))
-        length += add_memory(text + length, room - length, "memory");
-    if (pick(3) == 0)
-        length += add_memory(text + length, room - length, "memory.0");
-    if (pick(4) == 0)
-        length += add_memory(text + length, room - length, "memory.1");
-    (void)length;
-}
-
-/* [default], and often a rule over it. */
-static void make_text(char *text, size_t room, size_t gpus)
-{
-    make_section(text, room, gpus);
-    if (pick(2)) {
-        size_t length = strlen(text);
-        length += (size_t)snprintf(text + length, room - length, "[rule r];");
-        make_section(text + length, room - length, gpus);
-    }
-}
+enum { ROUNDS = 4000, GPUS_MAX = 8 };
 
 static void check_cap(struct policy_size outer, struct policy_size inner, struct policy_size both)
 {
@@ -121,24 +50,73 @@ static bool check_pair(const struct policy_settings *layers, const struct policy
     return inner_count >= 0;
 }
 
+/* How much each value of a switch denies. */
+static int strictness(enum policy_switch value)
+{
+    return value == POLICY_DENY ? 2 : value == POLICY_COUNT ? 1 : 0;
+}
+
+typedef struct policy_choice composed(const struct policy_settings *layers, size_t count,
+                                      size_t *layer);
+
+static void check_acts(const struct policy_settings *layers)
+{
+    static composed *const acts[] = {policy_peer_access, policy_cross_device_copy, policy_ipc,
+                                     policy_managed};
+    size_t layer;
+    for (size_t i = 0; i < COUNT_OF(acts); i++) {
+        int outer = strictness(acts[i](layers, 1, &layer).value);
+        int inner = strictness(acts[i](&layers[1], 1, &layer).value);
+        int both = strictness(acts[i](layers, 2, &layer).value);
+        assert_true(both >= outer);
+        /* what the inner text leaves to its default asks for nothing */
+        assert_true(both == outer || both == inner);
+    }
+    uint32_t outer = policy_devices_per_process(layers, 1, &layer);
+    uint32_t both = policy_devices_per_process(layers, 2, &layer);
+    assert_true(outer == 0 || (both != 0 && both <= outer));
+    assert_true(policy_log_level(layers, 2) >= policy_log_level(layers, 1));
+}
+
+/* What the outer text says of these holds, whatever the inner one says. */
+static void check_outermost(const struct policy_settings *layers)
+{
+    if (layers[0].nvml.value != POLICY_UNSET)
+        assert_int_equal(policy_nvml(layers, 2), layers[0].nvml.value);
+    if (layers[0].cuda_visible_devices.value != POLICY_UNSET) {
+        assert_int_equal(policy_cuda_visible_devices(layers, 2),
+                         layers[0].cuda_visible_devices.value);
+        assert_true(policy_nvml(layers, 2) == policy_nvml(layers, 1) ||
+                    layers[0].cuda_visible_devices.value != POLICY_PHYSICAL);
+    }
+    if (layers[0].log.start)
+        assert_ptr_equal(policy_log(layers, 2).start, layers[0].log.start);
+    if (layers[0].overhead.kind != POLICY_SIZE_UNSET || policy_caps_memory(&layers[0])) {
+        assert_int_equal(policy_overhead(layers, 2).kind, policy_overhead(layers, 1).kind);
+        assert_int_equal(policy_overhead(layers, 2).value, policy_overhead(layers, 1).value);
+    }
+}
+
 static void test_within(void **state)
 {
     (void)state;
     unsigned int applied = 0;
     for (unsigned int round = 0; round < ROUNDS; round++) {
-        static char texts[2][1024];
+        static struct random_text texts[2];
+        static struct policy_settings layers[2];
         struct policy_gpu gpus[GPUS_MAX];
-        struct policy_settings layers[2];
-        size_t gpu_count = 1 + pick(GPUS_MAX);
+        unsigned int gpu_count = 1 + pick(GPUS_MAX);
         for (unsigned int i = 0; i < gpu_count; i++) {
             gpus[i] = (struct policy_gpu){.pci_bus = i};
             snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "GPU-%08x-0000-0000-0000-000000000000", i);
         }
         for (int i = 0; i < 2; i++) {
-            make_text(texts[i], sizeof texts[i], gpu_count);
-            layers[i] = help_read(help_inline(texts[i]));
+            random_policy(&texts[i], gpu_count);
+            layers[i] = texts[i].settings;
         }
         applied += check_pair(layers, gpus, gpu_count);
+        check_acts(layers);
+        check_outermost(layers);
     }
     print_message("%u of %u pairs could be applied\n", applied, ROUNDS);
     assert_true(applied > ROUNDS / 10);
@@ -147,9 +125,6 @@ static void test_within(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_within)};
-    const char *given = getenv("GPUSHIM_SEED");
-    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    random_state = seed * 2 + 1;
-    print_message("GPUSHIM_SEED=%llu\n", (unsigned long long)seed);
+    random_start();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
