@@ -7,7 +7,6 @@
 #include "fork.h"
 #include "hook.h"
 #include "pools.h"
-#include "track.h"
 #include "view.h"
 
 #include <sched.h>
@@ -76,22 +75,16 @@ bool pool_trim(int device)
     return account_held(device) < before;
 }
 
-void pool_memory_ends(int device, uint32_t end)
+static struct track_owners pools_on(int device)
 {
-    uint64_t handle;
-    for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
-        memory_owner_ends((uint64_t)number + POOL_OWNER, end);
-        pools_unpin(number);
-    }
+    return (struct track_owners){pools_owner(device, 0), pools_owner(device, POOLS_MAX - 1)};
 }
+
+void pool_memory_ends(int device, uint32_t end) { memory_owners_end(pools_on(device), end); }
 
 void pool_memory_ended(int device, uint32_t end, bool gone)
 {
-    uint64_t handle;
-    for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
-        memory_owner_ended((uint64_t)number + POOL_OWNER, end, gone);
-        pools_unpin(number);
-    }
+    memory_owners_ended(pools_on(device), end, gone);
 }
 
 void pool_forget(void)
@@ -229,7 +222,7 @@ static CUresult keep(const struct request *request, int number, int device)
 {
     const struct charge nothing = {.device = device}; /* the pool is charged */
     pools_took(number);
-    CUresult rc = memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, (uint64_t)number + POOL_OWNER,
+    CUresult rc = memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, pools_owner(device, number),
                               MEMORY_POOLED);
     if (rc != CUDA_SUCCESS)
         pools_gave(number);
@@ -311,13 +304,10 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytes, CUmemoryP
 static CUresult free_async(CUresult (*original)(CUdeviceptr dptr, CUstream stream),
                            CUdeviceptr dptr, CUstream stream)
 {
-    struct track_entry entry;
-    bool ours = memory_take(dptr, &entry);
+    struct memory_leaving leaving;
+    memory_leaves(&leaving, dptr);
     CUresult rc = original(dptr, stream);
-    if (ours)
-        memory_taken(&entry, rc == CUDA_SUCCESS);
-    else
-        graph_memory_freed(rc);
+    memory_left(&leaving, rc);
     return rc;
 }
 
@@ -355,10 +345,10 @@ static CUresult home_of(const char *call, CUmemAllocationType type, const CUmemL
 }
 
 /* A pool that finds no place in the books could not be counted. */
-static bool counted(CUmemoryPool pool, int device)
+static bool counted(CUmemoryPool pool, int device, int (*enter)(uint64_t handle, int device))
 {
     return device == NO_DEVICE || !account_is_capped(device) ||
-           pools_learn(number_of(pool), device) != POOLS_NONE;
+           enter(number_of(pool), device) != POOLS_NONE;
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
@@ -371,7 +361,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemPoolCreate(pool, props);
-    if (rc == CUDA_SUCCESS && !counted(*pool, device)) {
+    if (rc == CUDA_SUCCESS && !counted(*pool, device, pools_enter)) {
         real.cuMemPoolDestroy(*pool);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -391,7 +381,8 @@ meet(CUresult (*original)(CUmemoryPool *pool, CUmemLocation *location, CUmemAllo
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = original(pool, location, type);
-    return rc != CUDA_SUCCESS || counted(*pool, device) ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+    return rc != CUDA_SUCCESS || counted(*pool, device, pools_learn) ? rc
+                                                                     : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,

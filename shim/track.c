@@ -112,10 +112,10 @@ bool track_put(struct track_table *table, const struct track_entry *entry)
     return false;
 }
 
-static bool take_from(struct track_bucket *bucket, uint64_t key, struct track_entry *entry)
+static bool take_from(struct track_bucket *bucket, uint64_t wanted, struct track_entry *entry)
 {
     for (int i = 0; i < BUCKET_KEYS; i++) {
-        uint64_t word = key + FIRST_KEY;
+        uint64_t word = wanted;
         if (__atomic_load_n(&bucket->keys[i], __ATOMIC_RELAXED) != word ||
             !__atomic_compare_exchange_n(&bucket->keys[i], &word, BUSY, false, __ATOMIC_ACQUIRE,
                                          __ATOMIC_RELAXED))
@@ -127,18 +127,28 @@ static bool take_from(struct track_bucket *bucket, uint64_t key, struct track_en
     return false;
 }
 
-bool track_take(struct track_table *table, uint64_t key, struct track_entry *entry)
+static bool take(struct track_table *table, uint64_t key, uint64_t flag, struct track_entry *entry)
 {
-    const uint64_t hash = mix(key);
+    const uint64_t hash = mix(key), word = (key + FIRST_KEY) | flag;
     if (key >= ASIDE - FIRST_KEY)
         return false;
     for (int top = TRACK_LEVELS - 1; top >= 0; top--) {
         struct track_bucket *level = level_at(table, top);
-        if (level && (take_from(choice(level, top, hash, 0), key, entry) ||
-                      take_from(choice(level, top, hash, 1), key, entry)))
+        if (level && (take_from(choice(level, top, hash, 0), word, entry) ||
+                      take_from(choice(level, top, hash, 1), word, entry)))
             return true;
     }
     return false;
+}
+
+bool track_take(struct track_table *table, uint64_t key, struct track_entry *entry)
+{
+    return take(table, key, 0, entry);
+}
+
+bool track_take_aside(struct track_table *table, uint64_t key, struct track_entry *entry)
+{
+    return take(table, key, ASIDE, entry);
 }
 
 /* The slot of a key, or -1. */
@@ -205,8 +215,13 @@ static void walk(struct track_table *table,
     }
 }
 
+static bool is_among(struct track_owners owners, uint64_t owner)
+{
+    return owner >= owners.first && owner <= owners.last;
+}
+
 struct setting_aside {
-    uint64_t owner;
+    struct track_owners owners;
     uint32_t tag;
 };
 
@@ -214,7 +229,7 @@ static void set_aside(struct track_bucket *bucket, int i, uint64_t word, void *c
 {
     const struct setting_aside *wanted = context;
     struct value *value = &bucket->values[i];
-    if (word & ASIDE || __atomic_load_n(&value->owner, __ATOMIC_RELAXED) != wanted->owner)
+    if (word & ASIDE || !is_among(wanted->owners, __atomic_load_n(&value->owner, __ATOMIC_RELAXED)))
         return;
     /* BUSY until the tag is there, since another's settling may pass by. */
     uint64_t found = word;
@@ -222,21 +237,21 @@ static void set_aside(struct track_bucket *bucket, int i, uint64_t word, void *c
                                      __ATOMIC_RELAXED))
         return;
     /* Now ours to read. It may be another entry of the same address that came in between. */
-    if (__atomic_load_n(&value->owner, __ATOMIC_RELAXED) == wanted->owner) {
+    if (is_among(wanted->owners, __atomic_load_n(&value->owner, __ATOMIC_RELAXED))) {
         __atomic_store_n(&value->count, wanted->tag, __ATOMIC_RELAXED);
         word |= ASIDE;
     }
     __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
 }
 
-void track_set_aside(struct track_table *table, uint64_t owner, uint32_t tag)
+void track_set_aside(struct track_table *table, struct track_owners owners, uint32_t tag)
 {
-    struct setting_aside wanted = {owner, tag};
+    struct setting_aside wanted = {owners, tag};
     walk(table, set_aside, &wanted);
 }
 
 struct settling {
-    uint64_t owner;
+    struct track_owners owners;
     uint32_t tag;
     bool (*visit)(const struct track_entry *entry);
 };
@@ -246,7 +261,7 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
     const struct settling *settling = context;
     struct track_entry entry;
     if (!(word & ASIDE) ||
-        __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED) != settling->owner ||
+        !is_among(settling->owners, __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED)) ||
         __atomic_load_n(&bucket->values[i].count, __ATOMIC_RELAXED) != settling->tag)
         return;
     uint64_t found = word;
@@ -254,7 +269,7 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
                                      __ATOMIC_RELAXED))
         return;
     read_value(bucket, i, word, &entry);
-    if (entry.owner != settling->owner || entry.count != settling->tag) {
+    if (!is_among(settling->owners, entry.owner) || entry.count != settling->tag) {
         __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
         return;
     }
@@ -263,10 +278,10 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
     __atomic_store_n(&bucket->keys[i], keep ? word & ~ASIDE : FREE, __ATOMIC_RELEASE);
 }
 
-void track_settle(struct track_table *table, uint64_t owner, uint32_t tag,
+void track_settle(struct track_table *table, struct track_owners owners, uint32_t tag,
                   bool (*visit)(const struct track_entry *entry))
 {
-    struct settling settling = {owner, tag, visit};
+    struct settling settling = {owners, tag, visit};
     walk(table, settle, &settling);
 }
 
