@@ -1,6 +1,7 @@
 /* track.c -- see track.h. */
 #include "track.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 enum {
@@ -112,43 +113,67 @@ bool track_put(struct track_table *table, const struct track_entry *entry)
     return false;
 }
 
-static bool take_from(struct track_bucket *bucket, uint64_t wanted, struct track_entry *entry)
+/* Which entries of a key are taken: those in place, or those that are or were set aside. */
+enum which { IN_PLACE, ONCE_ASIDE };
+
+static bool is_wanted(uint64_t word, uint64_t key, enum which which)
+{
+    return (which == IN_PLACE ? word : word & ~ASIDE) == key + FIRST_KEY;
+}
+
+/* `*busy`: a slot changed hands meanwhile, and may hold the key now. */
+static bool take_from(struct track_bucket *bucket, uint64_t key, enum which which,
+                      struct track_entry *entry, bool *busy)
 {
     for (int i = 0; i < BUCKET_KEYS; i++) {
-        uint64_t word = wanted;
-        if (__atomic_load_n(&bucket->keys[i], __ATOMIC_RELAXED) != word ||
-            !__atomic_compare_exchange_n(&bucket->keys[i], &word, BUSY, false, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_RELAXED))
+        uint64_t word = __atomic_load_n(&bucket->keys[i], __ATOMIC_RELAXED);
+        *busy |= word == BUSY;
+        if (!is_wanted(word, key, which))
             continue;
+        if (!__atomic_compare_exchange_n(&bucket->keys[i], &word, BUSY, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED)) {
+            *busy = true;
+            continue;
+        }
         read_value(bucket, i, word, entry);
-        __atomic_store_n(&bucket->keys[i], FREE, __ATOMIC_RELEASE);
-        return true;
+        if (which == IN_PLACE || entry->count != 0) {
+            __atomic_store_n(&bucket->keys[i], FREE, __ATOMIC_RELEASE);
+            return true;
+        }
+        __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
     }
     return false;
 }
 
-static bool take(struct track_table *table, uint64_t key, uint64_t flag, struct track_entry *entry)
+static bool take(struct track_table *table, uint64_t key, enum which which,
+                 struct track_entry *entry)
 {
-    const uint64_t hash = mix(key), word = (key + FIRST_KEY) | flag;
+    const uint64_t hash = mix(key);
+    bool busy = false;
     if (key >= ASIDE - FIRST_KEY)
         return false;
-    for (int top = TRACK_LEVELS - 1; top >= 0; top--) {
-        struct track_bucket *level = level_at(table, top);
-        if (level && (take_from(choice(level, top, hash, 0), word, entry) ||
-                      take_from(choice(level, top, hash, 1), word, entry)))
-            return true;
-    }
+    do {
+        if (busy)
+            sched_yield();
+        busy = false;
+        for (int top = TRACK_LEVELS - 1; top >= 0; top--) {
+            struct track_bucket *level = level_at(table, top);
+            if (level && (take_from(choice(level, top, hash, 0), key, which, entry, &busy) ||
+                          take_from(choice(level, top, hash, 1), key, which, entry, &busy)))
+                return true;
+        }
+    } while (busy);
     return false;
 }
 
 bool track_take(struct track_table *table, uint64_t key, struct track_entry *entry)
 {
-    return take(table, key, 0, entry);
+    return take(table, key, IN_PLACE, entry);
 }
 
 bool track_take_aside(struct track_table *table, uint64_t key, struct track_entry *entry)
 {
-    return take(table, key, ASIDE, entry);
+    return take(table, key, ONCE_ASIDE, entry);
 }
 
 /* The slot of a key, or -1. */
@@ -274,7 +299,6 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
         return;
     }
     bool keep = settling->visit(&entry);
-    __atomic_store_n(&bucket->values[i].count, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&bucket->keys[i], keep ? word & ~ASIDE : FREE, __ATOMIC_RELEASE);
 }
 

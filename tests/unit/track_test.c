@@ -128,7 +128,9 @@ static void test_the_end_of_an_owner(void **state)
     assert_false(track_take(&table, 512, &out));
     assert_true(track_take(&table, 2 * 512, &out));
     assert_int_equal(out.kind, 2); /* kept */
-    assert_int_equal(out.count, 0);
+    assert_int_equal(out.count, 1);
+    assert_true(track_take_aside(&table, 6 * 512, &out)); /* it was set aside */
+    assert_false(track_take_aside(&table, 71 * 512, &out));
     track_forget(&table);
 }
 
