@@ -115,7 +115,8 @@ void hook_explain_ordinal(const char *call, int ordinal);
 /* Linear memory's table (hook_memory.c). */
 enum memory_kind {
     MEMORY_COUNTED = 1, /* charged by its own bytes */
-    MEMORY_POOLED = 2   /* its pool, whose number is the owner, is charged by what it reserves */
+    MEMORY_POOLED = 2,  /* its pool, whose number is the owner, is charged by what it reserves */
+    MEMORY_IGNORED = 3  /* known, and charged for nothing */
 };
 /* Ends an allocation (what is pooled is charged for nothing): keeps what was charged under its
  * address, or gives it back where `rc` is an error. Returns `rc`; or, where the table cannot grow,

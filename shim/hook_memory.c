@@ -11,13 +11,21 @@
 
 static struct track_table memory;
 
+static void take_back(const struct charge *charge, enum memory_kind kind)
+{
+    if (kind == MEMORY_IGNORED)
+        account_ignore_no_more(charge->device, charge->bytes);
+    else
+        hook_refund(charge);
+}
+
 CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address, uint64_t owner,
                      enum memory_kind kind)
 {
     if (charge->device == NO_DEVICE)
         return rc;
     if (rc != CUDA_SUCCESS) {
-        hook_refund(charge);
+        take_back(charge, kind);
         return rc;
     }
     const struct track_entry entry = {.key = address,
@@ -29,7 +37,7 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
         return CUDA_SUCCESS;
     /* What cannot be remembered cannot be counted. */
     real.cuMemFree_v2(address);
-    hook_refund(charge);
+    take_back(charge, kind);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -37,6 +45,8 @@ static bool give_back(const struct track_entry *entry)
 {
     if (entry->kind == MEMORY_COUNTED)
         account_refund(entry->device, entry->bytes);
+    else if (entry->kind == MEMORY_IGNORED)
+        account_ignore_no_more(entry->device, entry->bytes);
     else
         pools_gave(pools_of_owner(entry->owner));
     return false;
@@ -199,6 +209,16 @@ CUresult managed_rule(const char *call, bool *counts)
     return CUDA_ERROR_NOT_PERMITTED;
 }
 
+/* managed = ignore: what cannot be asked is no reason to refuse. */
+static void ignore_current(struct charge *charge, uint64_t bytes)
+{
+    *charge = (struct charge){.device = NO_DEVICE, .bytes = bytes};
+    if (hook_capped_device(&charge->device) != CUDA_SUCCESS ||
+        hook_find_owner(&charge->owner) != CUDA_SUCCESS)
+        charge->device = NO_DEVICE;
+    account_ignore(charge->device, bytes);
+}
+
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
 {
     struct charge charge;
@@ -207,13 +227,17 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
     CUresult rc = managed_rule("cuMemAllocManaged", &counts);
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (!counts || !dptr || !bytes)
+    if (!dptr || !bytes)
         return real.cuMemAllocManaged(dptr, bytes, flags);
-    rc = hook_charge_current(&charge, "cuMemAllocManaged", account_granule(bytes));
+    if (counts)
+        rc = hook_charge_current(&charge, "cuMemAllocManaged", account_granule(bytes));
+    else
+        ignore_current(&charge, account_granule(bytes));
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocManaged(dptr, bytes, flags);
-    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, charge.owner, MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, charge.owner,
+                       counts ? MEMORY_COUNTED : MEMORY_IGNORED);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr)

@@ -165,7 +165,8 @@ static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int
             return rc;
         *number = pools_learn(number_of(*pool), device);
     }
-    if (*number != POOLS_NONE && !account_is_capped(pools_device(*number)))
+    if (*number != POOLS_NONE &&
+        (!account_is_capped(pools_device(*number)) || pools_is_ignored(*number)))
         *number = POOLS_NONE;
     return CUDA_SUCCESS;
 }
@@ -323,45 +324,52 @@ CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream stream)
     return free_async(real.cuMemFreeAsync_ptsz, dptr, stream);
 }
 
-/* The device whose cap a pool counts against, or NO_DEVICE. Managed memory without a place of its
- * own counts on the first device. */
+/* Where a pool is, and whether it counts. */
+struct home {
+    int device; /* or NO_DEVICE */
+    bool counts;
+};
+
+/* Managed memory without a place of its own is on the first device. */
 static CUresult home_of(const char *call, CUmemAllocationType type, const CUmemLocation *location,
-                        int *device)
+                        struct home *home)
 {
-    bool counts = true;
     CUresult rc = CUDA_SUCCESS;
-    *device = NO_DEVICE;
+    *home = (struct home){NO_DEVICE, true};
     if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        rc = managed_rule(call, &counts);
-    if (rc != CUDA_SUCCESS || !counts)
-        return rc;
+        rc = managed_rule(call, &home->counts);
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
-        *device = location->id;
+        home->device = location->id;
     } else if (type == CU_MEM_ALLOCATION_TYPE_MANAGED &&
                location->type == CU_MEM_LOCATION_TYPE_INVALID) {
-        *device = 0;
+        home->device = 0;
     }
-    return CUDA_SUCCESS;
+    return rc;
 }
 
 /* A pool that finds no place in the books could not be counted. */
-static bool counted(CUmemoryPool pool, int device, int (*enter)(uint64_t handle, int device))
+static bool entered(CUmemoryPool pool, const struct home *home,
+                    int (*enter)(uint64_t handle, int device))
 {
-    return device == NO_DEVICE || !account_is_capped(device) ||
-           enter(number_of(pool), device) != POOLS_NONE;
+    if (home->device == NO_DEVICE || !account_is_capped(home->device))
+        return true;
+    const int number = enter(number_of(pool), home->device);
+    if (number != POOLS_NONE && !home->counts)
+        pools_ignore(number);
+    return number != POOLS_NONE || !home->counts;
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-    int device;
+    struct home home;
     HOOK_ENTER(cuMemPoolCreate, (pool, props));
     if (!pool || !props)
         return real.cuMemPoolCreate(pool, props);
-    CUresult rc = home_of("cuMemPoolCreate", props->allocType, &props->location, &device);
+    CUresult rc = home_of("cuMemPoolCreate", props->allocType, &props->location, &home);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemPoolCreate(pool, props);
-    if (rc == CUDA_SUCCESS && !counted(*pool, device, pools_enter)) {
+    if (rc == CUDA_SUCCESS && !entered(*pool, &home, pools_enter)) {
         real.cuMemPoolDestroy(*pool);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -374,15 +382,14 @@ static CUresult
 meet(CUresult (*original)(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type),
      const char *call, CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    int device;
+    struct home home;
     if (!pool || !location || type != CU_MEM_ALLOCATION_TYPE_MANAGED)
         return original(pool, location, type);
-    CUresult rc = home_of(call, type, location, &device);
+    CUresult rc = home_of(call, type, location, &home);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = original(pool, location, type);
-    return rc != CUDA_SUCCESS || counted(*pool, device, pools_learn) ? rc
-                                                                     : CUDA_ERROR_OUT_OF_MEMORY;
+    return rc != CUDA_SUCCESS || entered(*pool, &home, pools_learn) ? rc : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,

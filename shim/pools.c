@@ -20,6 +20,7 @@ static struct pool {
     uint16_t pins;
     uint16_t trims, growths; /* on their way */
     enum state state;
+    bool ignored;
 } pools[POOLS_MAX];
 static int used; /* no pool has this number or a higher one */
 static uint64_t last_ticket;
@@ -76,6 +77,10 @@ int pools_find(uint64_t handle)
     return pool;
 }
 
+void pools_ignore(int pool) { __atomic_store_n(&pools[pool].ignored, true, __ATOMIC_RELAXED); }
+
+bool pools_is_ignored(int pool) { return __atomic_load_n(&pools[pool].ignored, __ATOMIC_RELAXED); }
+
 int pools_device(int pool) { return pools[pool].device; }
 
 uint64_t pools_reserved(int pool)
@@ -109,7 +114,10 @@ uint64_t pools_ticket(void) { return __atomic_add_fetch(&last_ticket, 1, __ATOMI
 
 static void charge(struct pool *pool, uint64_t reserved)
 {
-    account_correct(pool->device, pool->reserved, reserved);
+    if (pool->ignored)
+        account_ignore(pool->device, reserved - pool->reserved);
+    else
+        account_correct(pool->device, pool->reserved, reserved);
     __atomic_store_n(&pool->reserved, reserved, __ATOMIC_RELAXED);
 }
 

@@ -26,6 +26,9 @@ static inline int pools_of_owner(uint64_t owner) { return (int)((owner - 1) % PO
  * POOLS_NONE where there is no room. */
 int pools_enter(uint64_t handle, int device);
 int pools_learn(uint64_t handle, int device);
+/* Of a pool that a rule lets pass: what it reserves is known, and not charged. */
+void pools_ignore(int pool);
+bool pools_is_ignored(int pool);
 /* The number of a pool that is counted, or POOLS_NONE (host memory, another process's). */
 int pools_find(uint64_t handle);
 int pools_device(int pool);

@@ -113,22 +113,18 @@ bool track_put(struct track_table *table, const struct track_entry *entry)
     return false;
 }
 
-/* Which entries of a key are taken: those in place, or those that are or were set aside. */
-enum which { IN_PLACE, ONCE_ASIDE };
-
-static bool is_wanted(uint64_t word, uint64_t key, enum which which)
-{
-    return (which == IN_PLACE ? word : word & ~ASIDE) == key + FIRST_KEY;
-}
+/* Which entries of a key are taken: those in place, or those that are or were set aside. The bits
+ * of a key word that tell. */
+static const uint64_t IN_PLACE = UINT64_MAX, ONCE_ASIDE = ~ASIDE;
 
 /* `*busy`: a slot changed hands meanwhile, and may hold the key now. */
-static bool take_from(struct track_bucket *bucket, uint64_t key, enum which which,
+static bool take_from(struct track_bucket *bucket, uint64_t key, uint64_t which,
                       struct track_entry *entry, bool *busy)
 {
     for (int i = 0; i < BUCKET_KEYS; i++) {
         uint64_t word = __atomic_load_n(&bucket->keys[i], __ATOMIC_RELAXED);
         *busy |= word == BUSY;
-        if (!is_wanted(word, key, which))
+        if ((word & which) != key + FIRST_KEY)
             continue;
         if (!__atomic_compare_exchange_n(&bucket->keys[i], &word, BUSY, false, __ATOMIC_ACQUIRE,
                                          __ATOMIC_RELAXED)) {
@@ -145,8 +141,7 @@ static bool take_from(struct track_bucket *bucket, uint64_t key, enum which whic
     return false;
 }
 
-static bool take(struct track_table *table, uint64_t key, enum which which,
-                 struct track_entry *entry)
+static bool take(struct track_table *table, uint64_t key, uint64_t which, struct track_entry *entry)
 {
     const uint64_t hash = mix(key);
     bool busy = false;

@@ -6,9 +6,9 @@
  * O(1) at any number of entries, no lock, no malloc: buckets of eight keys in one cache line, two
  * choices a key, and a further, eight times larger level (from mmap, committed as it is touched)
  * when both are full. Levels are never given back. Thread-safe: an entry is taken by exactly one
- * thread, and none that is in the table is missed. A key is in the table at most once, since the driver gives an address out once and the
- * entry is taken before the driver gets it back. Fork: the child sees a copy; track_forget()
- * empties it.
+ * thread, and none that is in the table is missed. A key is in the table at most once, since the
+ * driver gives an address out once and the entry is taken before the driver gets it back. Fork: the
+ * child sees a copy; track_forget() empties it.
  */
 #ifndef GPUSHIM_SHIM_TRACK_H
 #define GPUSHIM_SHIM_TRACK_H
