@@ -6,7 +6,8 @@ static struct account {
     uint64_t cap;  /* bytes + 1; 0 is no cap, so that zeroed memory means "not capped" */
     uint64_t held; /* `overhead` included */
     uint64_t overhead;
-    char padding[40];
+    uint64_t ignored;
+    char padding[32];
 } accounts[ACCOUNT_DEVICES_MAX] __attribute__((aligned(64)));
 
 static bool is_device(int device) { return device >= 0 && device < ACCOUNT_DEVICES_MAX; }
@@ -44,6 +45,19 @@ void account_set_overhead(int device, uint64_t bytes)
         return;
     account_correct(device, account_overhead(device), bytes);
     __atomic_store_n(&accounts[device].overhead, bytes, __ATOMIC_RELAXED);
+}
+
+void account_ignore(int device, uint64_t bytes)
+{
+    if (is_device(device))
+        __atomic_fetch_add(&accounts[device].ignored, bytes, __ATOMIC_RELAXED);
+}
+
+void account_ignore_no_more(int device, uint64_t bytes) { account_ignore(device, -bytes); }
+
+uint64_t account_ignored(int device)
+{
+    return is_device(device) ? __atomic_load_n(&accounts[device].ignored, __ATOMIC_RELAXED) : 0;
 }
 
 bool account_charge(int device, uint64_t bytes)
@@ -106,5 +120,6 @@ void account_forget(void)
     for (int device = 0; device < ACCOUNT_DEVICES_MAX; device++) {
         __atomic_store_n(&accounts[device].held, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&accounts[device].overhead, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&accounts[device].ignored, 0, __ATOMIC_RELAXED);
     }
 }

@@ -28,6 +28,12 @@ uint64_t account_tracked(int device);
 /* By one thread at a time. May pass the cap. */
 void account_set_overhead(int device, uint64_t bytes);
 
+/* Bytes on the device that are not held, since a rule lets them pass: known so that they are not
+ * taken for overhead. */
+void account_ignore(int device, uint64_t bytes);
+void account_ignore_no_more(int device, uint64_t bytes);
+uint64_t account_ignored(int device);
+
 /* False, and nothing taken, where held + bytes would pass the cap. */
 bool account_charge(int device, uint64_t bytes);
 void account_refund(int device, uint64_t bytes);

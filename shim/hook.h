@@ -8,6 +8,7 @@
 #include "account.h"
 #include "hooks.h"
 #include "text.h"
+#include "track.h"
 
 #include <stdbool.h>
 
@@ -116,7 +117,8 @@ void hook_explain_ordinal(const char *call, int ordinal);
 /* Linear memory's table (hook_memory.c). */
 enum memory_kind {
     MEMORY_COUNTED = 1, /* charged by its own bytes */
-    MEMORY_POOLED = 2   /* its pool, whose number is the owner, is charged by what it reserves */
+    MEMORY_POOLED = 2,  /* its pool, whose number is the owner, is charged by what it reserves */
+    MEMORY_IGNORED = 3  /* known, and charged for nothing */
 };
 /* Ends an allocation (what is pooled is charged for nothing): keeps what was charged under its
  * address, or gives it back where `rc` is an error. Returns `rc`; or, where the table cannot grow,
@@ -127,15 +129,19 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
 CUresult managed_rule(const char *call, bool *counts);
 /* The two halves of a free: before the driver's, since the address may be handed out again at once,
  * and after it. */
-struct track_entry;
-bool memory_take(uint64_t address, struct track_entry *entry);
-void memory_taken(const struct track_entry *entry, bool freed);
-/* Likewise for the end of a context, the owner: what it held is then given back. `end` is this
- * end's number, from memory_end(): once the driver has ended a context, another may have its
+struct memory_leaving {
+    struct track_entry entry;
+    uint64_t address;
+    bool known;
+};
+void memory_leaves(struct memory_leaving *leaving, uint64_t address);
+void memory_left(const struct memory_leaving *leaving, CUresult rc);
+/* Likewise for the end of owners, contexts or pools: what they held is then given back. `end` is
+ * this end's number, from memory_end(): once the driver has ended a context, another may have its
  * handle. */
 uint32_t memory_end(void);
-void memory_owner_ends(uint64_t owner, uint32_t end);
-void memory_owner_ended(uint64_t owner, uint32_t end, bool gone);
+void memory_owners_end(struct track_owners owners, uint32_t end);
+void memory_owners_ended(struct track_owners owners, uint32_t end, bool gone);
 
 /* The same for the arrays of a context (hook_array.c), and for those among them that take no memory
  * themselves, by handle, with what is mapped into them (hook_sparse.c). */
@@ -146,13 +152,13 @@ void sparse_owner_ended(uint64_t owner, uint32_t end, bool gone);
 /* False where it cannot be remembered. `tiles`: their extent; NULL where the array is mapped as a
  * whole. */
 bool sparse_keep(uint64_t array, uint64_t owner, const CUDA_ARRAY_SPARSE_PROPERTIES *tiles);
-/* The two halves of its destruction; the first says whether it is one of them. */
+/* The two halves of its destruction; the first says whether it is one of them, the second whether
+ * it is one that an end of its context has set aside. */
 bool sparse_take(uint64_t array, struct track_entry *entry);
+bool sparse_take_aside(uint64_t array, struct track_entry *entry);
 void sparse_taken(const struct track_entry *entry, bool gone);
 
-/* A pool's number as an owner: no handle of a context is so small. */
-enum { POOL_OWNER = 1 };
-/* Likewise for all that is alive in the pools of a device. */
+/* Likewise for all that is alive in the pools of a device, destroyed ones too. */
 void pool_memory_ends(int device, uint32_t end);
 void pool_memory_ended(int device, uint32_t end, bool gone);
 
@@ -168,8 +174,8 @@ void pool_refresh(int device);
 bool pool_trim(int device);
 void graph_refresh(int device);
 bool graph_trim(int device);
-/* After a free of memory that no table of ours knows, which may be a graph's. */
-void graph_memory_freed(CUresult rc);
+/* After the free of memory that no table of ours knows, which may be a graph's. */
+void graph_memory_freed(void);
 
 /* What the launch of this graph may need (graph_walk.c): asked of its nodes and its children's, for
  * the devices that have a cap. The driver's error if they cannot be read. */

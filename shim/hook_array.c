@@ -222,6 +222,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
 
 /* An array that is about to go, of whichever kind. */
 struct ending {
+    uint64_t key;
     bool counted, sparse;
     struct track_entry entry;
     int home;
@@ -229,10 +230,20 @@ struct ending {
 
 static void ends(struct ending *ending, const void *array)
 {
-    const uint64_t key = (uint64_t)(uintptr_t)array;
-    ending->counted = track_take(&arrays, key, &ending->entry);
-    ending->sparse = !ending->counted && sparse_take(key, &ending->entry);
+    ending->key = (uint64_t)(uintptr_t)array;
+    ending->counted = track_take(&arrays, ending->key, &ending->entry);
+    ending->sparse = !ending->counted && sparse_take(ending->key, &ending->entry);
     ending->home = array_home_take(array);
+}
+
+/* Destroyed while an end of its context has it set aside, which the driver may yet refuse. */
+static void ended_aside(uint64_t key)
+{
+    struct track_entry entry;
+    if (track_take_aside(&arrays, key, &entry))
+        account_refund(entry.device, entry.bytes);
+    else if (sparse_take_aside(key, &entry))
+        sparse_taken(&entry, true);
 }
 
 static void ended(const struct ending *ending, const void *array, bool gone)
@@ -245,6 +256,8 @@ static void ended(const struct ending *ending, const void *array, bool gone)
         account_refund(ending->entry.device, ending->entry.bytes);
     else if (ending->counted)
         track_put(&arrays, &ending->entry); /* there is room: it was there */
+    else if (gone)
+        ended_aside(ending->key);
 }
 
 CUresult cuArrayDestroy(CUarray array)
@@ -271,7 +284,7 @@ void array_owner_ends(uint64_t owner, uint32_t end)
 {
     if (!owner)
         return;
-    track_set_aside(&arrays, owner, end);
+    track_set_aside(&arrays, track_owner(owner), end);
     sparse_owner_ends(owner, end);
 }
 
@@ -291,7 +304,7 @@ void array_owner_ended(uint64_t owner, uint32_t end, bool gone)
 {
     if (!owner)
         return;
-    track_settle(&arrays, owner, end, gone ? give_back : restore);
+    track_settle(&arrays, track_owner(owner), end, gone ? give_back : restore);
     sparse_owner_ended(owner, end, gone);
 }
 

@@ -150,30 +150,86 @@ static void left(const struct track_entry *entry, bool gone)
     }
 }
 
-/* What is in a context goes with it. */
-static void contents_end(uint64_t context, uint32_t end)
+/* Is the primary context gone? The runtime may hold it by a door that we do not see, so the driver
+ * is asked; where it does not say, our own count, with the one that has just been released, has to
+ * do. */
+static bool is_inactive(CUdevice device)
 {
-    memory_owner_ends(context, end);
-    array_owner_ends(context, end);
+    unsigned int flags;
+    int active = 1;
+    if (real.cuDevicePrimaryCtxGetState &&
+        real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS)
+        return !active;
+    return primary[device].holders <= 1;
 }
 
-static void contents_ended(uint64_t context, uint32_t end, bool gone)
+/* The end of a context, in two halves around the driver's call. What is in it goes with it, and,
+ * with the last one of a device, what is in the device's pools. */
+struct ending {
+    uint64_t context;
+    int pools; /* the device, or NO_DEVICE */
+    uint32_t end;
+};
+
+static struct ending context_ends(uint64_t context, int pools)
 {
-    memory_owner_ended(context, end, gone);
-    array_owner_ended(context, end, gone);
+    const struct ending ending = {context, pools, memory_end()};
+    if (context) {
+        memory_owners_end(track_owner(context), ending.end);
+        array_owner_ends(context, ending.end);
+    }
+    if (pools != NO_DEVICE)
+        pool_memory_ends(pools, ending.end);
+    return ending;
+}
+
+static void context_ended(const struct ending *ending, bool gone)
+{
+    if (ending->context) {
+        memory_owners_ended(track_owner(ending->context), ending->end, gone);
+        array_owner_ended(ending->context, ending->end, gone);
+    }
+    if (ending->pools != NO_DEVICE)
+        pool_memory_ended(ending->pools, ending->end, gone && is_inactive(ending->pools));
+}
+
+/* Are these the last of a device's contexts? Under its lock, so that of two that end one is last.
+ */
+static bool are_last(CUdevice device, int leaving)
+{
+    short_lock_take(&lock);
+    bool last = live[device] <= leaving;
+    short_lock_drop(&lock);
+    return last;
+}
+
+/* Under the device's lock, if that is known. */
+static CUresult end_context(CUresult (*original)(CUcontext context), CUcontext context, int device)
+{
+    const struct ending ending =
+        context_ends((uint64_t)(uintptr_t)context,
+                     device != NO_DEVICE && are_last(device, 1) ? device : NO_DEVICE);
+    CUresult rc = original(context);
+    context_ended(&ending, rc == CUDA_SUCCESS);
+    if (ending.pools != NO_DEVICE)
+        hook_refresh(device);
+    return rc;
 }
 
 static CUresult destroy(CUresult (*original)(CUcontext context), CUcontext context)
 {
-    const uint64_t owner = (uint64_t)(uintptr_t)context;
     struct track_entry entry, references;
-    bool known = leave(context, &entry), has_references = track_take(&attached, owner, &references);
-    const uint32_t end = memory_end();
-    contents_end(owner, end);
-    CUresult rc = original(context);
-    contents_ended(owner, end, rc == CUDA_SUCCESS);
-    if (known)
+    bool known = leave(context, &entry),
+         has_references = track_take(&attached, (uint64_t)(uintptr_t)context, &references);
+    CUresult rc;
+    if (known) {
+        owner_lock_take(&primary[entry.device].lock);
+        rc = end_context(original, context, entry.device);
         left(&entry, rc == CUDA_SUCCESS);
+        owner_lock_drop(&primary[entry.device].lock);
+    } else {
+        rc = end_context(original, context, NO_DEVICE);
+    }
     if (has_references && rc != CUDA_SUCCESS)
         track_put(&attached, &references);
     return rc;
@@ -338,51 +394,31 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     return rc;
 }
 
-/* After a release that succeeded: is the primary context gone? The runtime may hold it by a door
- * that we do not see, so the driver is asked; where it does not say, our own count has to do. */
-static bool is_inactive(CUdevice device)
+/* The primary context of a device goes, with all its holders. Under the device's lock. */
+static struct ending primary_ends(CUdevice device)
 {
-    unsigned int flags;
-    int active = 1;
-    if (real.cuDevicePrimaryCtxGetState &&
-        real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS)
-        return !active;
-    return primary[device].holders == 1;
-}
-
-/* The primary context of a device goes, and with it what is in it and in the device's pools. */
-static void device_ends(CUdevice device, uint64_t context, uint32_t end)
-{
-    contents_end(context, end);
-    pool_memory_ends(device, end);
-}
-
-static void device_ended(CUdevice device, uint64_t context, uint32_t end, bool gone)
-{
-    contents_ended(context, end, gone);
-    pool_memory_ended(device, end, gone);
+    return context_ends(primary[device].context,
+                        are_last(device, primary[device].holders) ? device : NO_DEVICE);
 }
 
 /* One holder of the primary context less, in two halves around the driver's call. */
 struct leaving {
     bool last;
-    uint64_t owner;
-    uint32_t end;
+    struct ending ending;
 };
 
 static void holder_leaves(CUdevice device, struct leaving *leaving)
 {
     owner_lock_take(&primary[device].lock);
-    *leaving =
-        (struct leaving){primary[device].holders <= 1, primary[device].context, memory_end()};
+    leaving->last = primary[device].holders <= 1;
     if (leaving->last)
-        device_ends(device, leaving->owner, leaving->end);
+        leaving->ending = primary_ends(device);
 }
 
 static void holder_left(CUdevice device, const struct leaving *leaving, bool done)
 {
     if (leaving->last) {
-        device_ended(device, leaving->owner, leaving->end, done && is_inactive(device));
+        context_ended(&leaving->ending, done && is_inactive(device));
         hook_refresh(device);
     }
     if (done && primary[device].holders > 0) {
@@ -421,11 +457,9 @@ static CUresult reset(CUresult (*original)(CUdevice device), CUdevice device)
     if (!is_device(device))
         return original(device);
     owner_lock_take(&primary[device].lock);
-    const uint64_t owner = primary[device].context;
-    const uint32_t end = memory_end();
-    device_ends(device, owner, end);
+    const struct ending ending = primary_ends(device);
     CUresult rc = original(device);
-    device_ended(device, owner, end, rc == CUDA_SUCCESS);
+    context_ended(&ending, rc == CUDA_SUCCESS);
     if (rc == CUDA_SUCCESS) {
         /* runtimes retain anew after a reset and never release what was before it */
         unclaim(device, primary[device].holders);
@@ -530,11 +564,12 @@ CUresult cuGreenCtxDestroy(CUgreenCtx context)
     HOOK_ENTER(cuGreenCtxDestroy, (context));
     if (!leave(context, &entry))
         return real.cuGreenCtxDestroy(context);
+    const uint32_t end = memory_end();
     holder_leaves(entry.device, &leaving);
-    track_set_aside(&converted, green, leaving.end);
+    track_set_aside(&converted, track_owner(green), end);
     CUresult rc = real.cuGreenCtxDestroy(context);
     bool gone = rc == CUDA_SUCCESS;
-    track_settle(&converted, green, leaving.end, gone ? end_conversion : keep_conversion);
+    track_settle(&converted, track_owner(green), end, gone ? end_conversion : keep_conversion);
     holder_left(entry.device, &leaving, gone);
     if (!gone)
         track_put(&created, &entry);

@@ -51,9 +51,9 @@ void graph_refresh(int device)
         refresh(device);
 }
 
-void graph_memory_freed(CUresult rc)
+void graph_memory_freed(void)
 {
-    for (int i = 0; rc == CUDA_SUCCESS && graphs_any_in_use() && i < view_count(); i++)
+    for (int i = 0; graphs_any_in_use() && i < view_count(); i++)
         graph_refresh(i);
 }
 

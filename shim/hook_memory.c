@@ -8,9 +8,16 @@
 #include "log.h"
 #include "pools.h"
 #include "posture.h"
-#include "track.h"
 
 static struct track_table memory;
+
+static void take_back(const struct charge *charge, enum memory_kind kind)
+{
+    if (kind == MEMORY_IGNORED)
+        account_ignore_no_more(charge->device, charge->bytes);
+    else
+        hook_refund(charge);
+}
 
 CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address, uint64_t owner,
                      enum memory_kind kind)
@@ -18,7 +25,7 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
     if (charge->device == NO_DEVICE)
         return rc;
     if (rc != CUDA_SUCCESS) {
-        hook_refund(charge);
+        take_back(charge, kind);
         return rc;
     }
     const struct track_entry entry = {.key = address,
@@ -30,35 +37,19 @@ CUresult memory_keep(const struct charge *charge, CUresult rc, uint64_t address,
         return CUDA_SUCCESS;
     /* What cannot be remembered cannot be counted. */
     real.cuMemFree_v2(address);
-    hook_refund(charge);
+    take_back(charge, kind);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-bool memory_take(uint64_t address, struct track_entry *entry)
+static bool give_back(const struct track_entry *entry)
 {
-    return address != 0 && track_take(&memory, address, entry);
-}
-
-void memory_taken(const struct track_entry *entry, bool freed)
-{
-    if (!freed)
-        track_put(&memory, entry); /* its place may not have been filled since: there is room */
-    else if (entry->kind == MEMORY_COUNTED)
+    if (entry->kind == MEMORY_COUNTED)
         account_refund(entry->device, entry->bytes);
+    else if (entry->kind == MEMORY_IGNORED)
+        account_ignore_no_more(entry->device, entry->bytes);
     else
-        pools_gave((int)(entry->owner - POOL_OWNER));
-}
-
-uint32_t memory_end(void)
-{
-    static uint32_t last;
-    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-}
-
-void memory_owner_ends(uint64_t owner, uint32_t end)
-{
-    if (owner)
-        track_set_aside(&memory, owner, end);
+        pools_gave(pools_of_owner(entry->owner));
+    return false;
 }
 
 static bool restore(const struct track_entry *entry)
@@ -67,16 +58,42 @@ static bool restore(const struct track_entry *entry)
     return true;
 }
 
-static bool give_back(const struct track_entry *entry)
+void memory_leaves(struct memory_leaving *leaving, uint64_t address)
 {
-    memory_taken(entry, true);
-    return false;
+    leaving->address = address;
+    leaving->known = address != 0 && track_take(&memory, address, &leaving->entry);
 }
 
-void memory_owner_ended(uint64_t owner, uint32_t end, bool gone)
+/* What an end of its owner has set aside is freed all the same, while the driver has not ended it,
+ * or refuses to. */
+void memory_left(const struct memory_leaving *leaving, CUresult rc)
 {
-    if (owner)
-        track_settle(&memory, owner, end, gone ? give_back : restore);
+    struct track_entry entry;
+    if (leaving->known && rc == CUDA_SUCCESS)
+        give_back(&leaving->entry);
+    else if (leaving->known)
+        track_put(&memory, &leaving->entry); /* there is room: it was there */
+    else if (leaving->address != 0 && rc == CUDA_SUCCESS) {
+        if (track_take_aside(&memory, leaving->address, &entry))
+            give_back(&entry);
+        graph_memory_freed();
+    }
+}
+
+uint32_t memory_end(void)
+{
+    static uint32_t last;
+    return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
+void memory_owners_end(struct track_owners owners, uint32_t end)
+{
+    track_set_aside(&memory, owners, end);
+}
+
+void memory_owners_ended(struct track_owners owners, uint32_t end, bool gone)
+{
+    track_settle(&memory, owners, end, gone ? give_back : restore);
 }
 
 void memory_forget(void) { track_forget(&memory); }
@@ -192,6 +209,16 @@ CUresult managed_rule(const char *call, bool *counts)
     return CUDA_ERROR_NOT_PERMITTED;
 }
 
+/* managed = ignore: what cannot be asked is no reason to refuse. */
+static void ignore_current(struct charge *charge, uint64_t bytes)
+{
+    *charge = (struct charge){.device = NO_DEVICE, .bytes = bytes};
+    if (hook_capped_device(&charge->device) != CUDA_SUCCESS ||
+        hook_find_owner(&charge->owner) != CUDA_SUCCESS)
+        charge->device = NO_DEVICE;
+    account_ignore(charge->device, bytes);
+}
+
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
 {
     struct charge charge;
@@ -200,37 +227,35 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytes, unsigned int flags)
     CUresult rc = managed_rule("cuMemAllocManaged", &counts);
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (!counts || !dptr || !bytes)
+    if (!dptr || !bytes)
         return real.cuMemAllocManaged(dptr, bytes, flags);
-    rc = hook_charge_current(&charge, "cuMemAllocManaged", account_granule(bytes));
+    if (counts)
+        rc = hook_charge_current(&charge, "cuMemAllocManaged", account_granule(bytes));
+    else
+        ignore_current(&charge, account_granule(bytes));
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemAllocManaged(dptr, bytes, flags);
-    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, charge.owner, MEMORY_COUNTED);
+    return memory_keep(&charge, rc, rc == CUDA_SUCCESS ? *dptr : 0, charge.owner,
+                       counts ? MEMORY_COUNTED : MEMORY_IGNORED);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
-    struct track_entry entry;
+    struct memory_leaving leaving;
     HOOK_ENTER(cuMemFree_v2, (dptr));
-    bool ours = memory_take(dptr, &entry);
+    memory_leaves(&leaving, dptr);
     CUresult rc = real.cuMemFree_v2(dptr);
-    if (ours)
-        memory_taken(&entry, rc == CUDA_SUCCESS);
-    else
-        graph_memory_freed(rc);
+    memory_left(&leaving, rc);
     return rc;
 }
 
 CUresult cuMemFree(CUdeviceptr_v1 dptr)
 {
-    struct track_entry entry;
+    struct memory_leaving leaving;
     HOOK_ENTER(cuMemFree, (dptr));
-    bool ours = memory_take(dptr, &entry);
+    memory_leaves(&leaving, dptr);
     CUresult rc = real.cuMemFree(dptr);
-    if (ours)
-        memory_taken(&entry, rc == CUDA_SUCCESS);
-    else
-        graph_memory_freed(rc);
+    memory_left(&leaving, rc);
     return rc;
 }

@@ -7,7 +7,6 @@
 #include "fork.h"
 #include "hook.h"
 #include "pools.h"
-#include "track.h"
 #include "view.h"
 
 #include <sched.h>
@@ -76,22 +75,16 @@ bool pool_trim(int device)
     return account_held(device) < before;
 }
 
-void pool_memory_ends(int device, uint32_t end)
+static struct track_owners pools_on(int device)
 {
-    uint64_t handle;
-    for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
-        memory_owner_ends((uint64_t)number + POOL_OWNER, end);
-        pools_unpin(number);
-    }
+    return (struct track_owners){pools_owner(device, 0), pools_owner(device, POOLS_MAX - 1)};
 }
+
+void pool_memory_ends(int device, uint32_t end) { memory_owners_end(pools_on(device), end); }
 
 void pool_memory_ended(int device, uint32_t end, bool gone)
 {
-    uint64_t handle;
-    for (int number = 0; (number = pools_pin(device, number, &handle)) != POOLS_NONE; number++) {
-        memory_owner_ended((uint64_t)number + POOL_OWNER, end, gone);
-        pools_unpin(number);
-    }
+    memory_owners_ended(pools_on(device), end, gone);
 }
 
 void pool_forget(void)
@@ -172,7 +165,8 @@ static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int
             return rc;
         *number = pools_learn(number_of(*pool), device);
     }
-    if (*number != POOLS_NONE && !account_is_capped(pools_device(*number)))
+    if (*number != POOLS_NONE &&
+        (!account_is_capped(pools_device(*number)) || pools_is_ignored(*number)))
         *number = POOLS_NONE;
     return CUDA_SUCCESS;
 }
@@ -229,7 +223,7 @@ static CUresult keep(const struct request *request, int number, int device)
 {
     const struct charge nothing = {.device = device}; /* the pool is charged */
     pools_took(number);
-    CUresult rc = memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, (uint64_t)number + POOL_OWNER,
+    CUresult rc = memory_keep(&nothing, CUDA_SUCCESS, *request->dptr, pools_owner(device, number),
                               MEMORY_POOLED);
     if (rc != CUDA_SUCCESS)
         pools_gave(number);
@@ -311,13 +305,10 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytes, CUmemoryP
 static CUresult free_async(CUresult (*original)(CUdeviceptr dptr, CUstream stream),
                            CUdeviceptr dptr, CUstream stream)
 {
-    struct track_entry entry;
-    bool ours = memory_take(dptr, &entry);
+    struct memory_leaving leaving;
+    memory_leaves(&leaving, dptr);
     CUresult rc = original(dptr, stream);
-    if (ours)
-        memory_taken(&entry, rc == CUDA_SUCCESS);
-    else
-        graph_memory_freed(rc);
+    memory_left(&leaving, rc);
     return rc;
 }
 
@@ -333,45 +324,52 @@ CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream stream)
     return free_async(real.cuMemFreeAsync_ptsz, dptr, stream);
 }
 
-/* The device whose cap a pool counts against, or NO_DEVICE. Managed memory without a place of its
- * own counts on the first device. */
+/* Where a pool is, and whether it counts. */
+struct home {
+    int device; /* or NO_DEVICE */
+    bool counts;
+};
+
+/* Managed memory without a place of its own is on the first device. */
 static CUresult home_of(const char *call, CUmemAllocationType type, const CUmemLocation *location,
-                        int *device)
+                        struct home *home)
 {
-    bool counts = true;
     CUresult rc = CUDA_SUCCESS;
-    *device = NO_DEVICE;
+    *home = (struct home){NO_DEVICE, true};
     if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        rc = managed_rule(call, &counts);
-    if (rc != CUDA_SUCCESS || !counts)
-        return rc;
+        rc = managed_rule(call, &home->counts);
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
-        *device = location->id;
+        home->device = location->id;
     } else if (type == CU_MEM_ALLOCATION_TYPE_MANAGED &&
                location->type == CU_MEM_LOCATION_TYPE_INVALID) {
-        *device = 0;
+        home->device = 0;
     }
-    return CUDA_SUCCESS;
+    return rc;
 }
 
 /* A pool that finds no place in the books could not be counted. */
-static bool counted(CUmemoryPool pool, int device)
+static bool entered(CUmemoryPool pool, const struct home *home,
+                    int (*enter)(uint64_t handle, int device))
 {
-    return device == NO_DEVICE || !account_is_capped(device) ||
-           pools_learn(number_of(pool), device) != POOLS_NONE;
+    if (home->device == NO_DEVICE || !account_is_capped(home->device))
+        return true;
+    const int number = enter(number_of(pool), home->device);
+    if (number != POOLS_NONE && !home->counts)
+        pools_ignore(number);
+    return number != POOLS_NONE || !home->counts;
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-    int device;
+    struct home home;
     HOOK_ENTER(cuMemPoolCreate, (pool, props));
     if (!pool || !props)
         return real.cuMemPoolCreate(pool, props);
-    CUresult rc = home_of("cuMemPoolCreate", props->allocType, &props->location, &device);
+    CUresult rc = home_of("cuMemPoolCreate", props->allocType, &props->location, &home);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = real.cuMemPoolCreate(pool, props);
-    if (rc == CUDA_SUCCESS && !counted(*pool, device)) {
+    if (rc == CUDA_SUCCESS && !entered(*pool, &home, pools_enter)) {
         real.cuMemPoolDestroy(*pool);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -384,14 +382,14 @@ static CUresult
 meet(CUresult (*original)(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type),
      const char *call, CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    int device;
+    struct home home;
     if (!pool || !location || type != CU_MEM_ALLOCATION_TYPE_MANAGED)
         return original(pool, location, type);
-    CUresult rc = home_of(call, type, location, &device);
+    CUresult rc = home_of(call, type, location, &home);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = original(pool, location, type);
-    return rc != CUDA_SUCCESS || counted(*pool, device) ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+    return rc != CUDA_SUCCESS || entered(*pool, &home, pools_learn) ? rc : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,

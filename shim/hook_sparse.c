@@ -209,8 +209,8 @@ static bool drop(const struct track_entry *tile)
 static void drop_tiles(const struct track_entry *array)
 {
     const uint32_t number = number_of(array);
-    track_set_aside(&tiles, number, number);
-    track_settle(&tiles, number, number, drop);
+    track_set_aside(&tiles, track_owner(number), number);
+    track_settle(&tiles, track_owner(number), number, drop);
 }
 
 /* The tiles stay where they are meanwhile: no other array ever has this one's number. */
@@ -220,6 +220,11 @@ bool sparse_take(uint64_t array, struct track_entry *entry)
     bool known = track_take(&arrays, array, entry);
     short_lock_drop(&lock);
     return known;
+}
+
+bool sparse_take_aside(uint64_t array, struct track_entry *entry)
+{
+    return track_take_aside(&arrays, array, entry);
 }
 
 void sparse_taken(const struct track_entry *entry, bool gone)
@@ -233,7 +238,7 @@ void sparse_taken(const struct track_entry *entry, bool gone)
 void sparse_owner_ends(uint64_t owner, uint32_t end)
 {
     short_lock_take(&lock);
-    track_set_aside(&arrays, owner, end);
+    track_set_aside(&arrays, track_owner(owner), end);
     short_lock_drop(&lock);
 }
 
@@ -251,7 +256,7 @@ static bool give_back(const struct track_entry *entry)
 
 void sparse_owner_ended(uint64_t owner, uint32_t end, bool gone)
 {
-    track_settle(&arrays, owner, end, gone ? give_back : restore);
+    track_settle(&arrays, track_owner(owner), end, gone ? give_back : restore);
 }
 
 void sparse_forget(void)

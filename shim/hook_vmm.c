@@ -8,7 +8,8 @@
 #include "hook.h"
 #include "track.h"
 
-/* First address -> bytes, handle (owner). */
+/* First address -> bytes, handle (owner; 0: one that is not in the books). All mappings, since one
+ * call may unmap some of either kind. */
 static struct track_table mappings;
 
 enum { MAPPINGS_AT_ONCE = 32 };
@@ -68,15 +69,14 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     HOOK_ENTER(cuMemMap, (address, bytes, offset, handle, flags));
     bool known = handles_hold(handle, HANDLES_MAPPING);
     CUresult rc = real.cuMemMap(address, bytes, offset, handle, flags);
-    if (!known)
-        return rc;
     if (rc == CUDA_SUCCESS) {
-        const struct track_entry mapping = {.key = address, .bytes = bytes, .owner = handle};
+        const struct track_entry mapping = {
+            .key = address, .bytes = bytes, .owner = known ? handle : 0};
         if (!track_put(&mappings, &mapping))
             rc = real.cuMemUnmap(address, bytes) == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY
                                                                  : CUDA_SUCCESS;
     }
-    if (rc != CUDA_SUCCESS)
+    if (known && rc != CUDA_SUCCESS)
         handles_drop(handle, HANDLES_MAPPING);
     return rc;
 }

@@ -52,6 +52,9 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* What calls have asked for, whether it counts or is let pass. */
+static uint64_t asked_for(int device) { return account_tracked(device) + account_ignored(device); }
+
 static bool fits(int device) { return account_held(device) <= account_cap(device); }
 
 /* One measurement; true if nothing was charged or given back meanwhile. Else what is tracked is
@@ -63,17 +66,17 @@ static bool measure_once(int device)
     struct usage usage;
     short_lock_take(&lock);
     const uint64_t ticket = ++last_ticket;
-    const uint64_t before = account_tracked(device);
+    const uint64_t before = asked_for(device);
     short_lock_drop(&lock);
     usage_ask(view_uuid(device), &usage);
     if (!usage.known)
         return true;
     short_lock_take(&lock);
-    const uint64_t tracked = account_tracked(device);
-    const bool steady = tracked == before;
-    uint64_t overhead = usage.own > tracked ? usage.own - tracked : 0;
+    const uint64_t asked = asked_for(device);
+    const bool steady = asked == before;
+    uint64_t overhead = usage.own > asked ? usage.own - asked : 0;
     const uint64_t whole = devices[device].whole;
-    if (steady && tracked == 0 && !devices[device].mixed && whole &&
+    if (steady && asked == 0 && !devices[device].mixed && whole &&
         overhead / whole > devices[device].each)
         devices[device].each = overhead / whole;
     if (overhead < devices[device].each * whole)
@@ -137,8 +140,8 @@ static void add_growth(const struct overhead_birth *birth, const struct usage *a
 {
     const int device = birth->device;
     short_lock_take(&lock);
-    const uint64_t before = birth->before.card - birth->tracked;
-    const int64_t growth = (int64_t)(after->card - account_tracked(device) - before);
+    const uint64_t before = birth->before.card - birth->asked;
+    const int64_t growth = (int64_t)(after->card - asked_for(device) - before);
     if (growth > 0)
         account_set_overhead(device, account_overhead(device) + (uint64_t)growth);
     short_lock_drop(&lock);
@@ -183,7 +186,7 @@ bool overhead_context_begins(struct overhead_birth *birth, int device, bool whol
         return false;
     birth->device = device;
     birth->before = (struct usage){0};
-    birth->tracked = account_tracked(device);
+    birth->asked = asked_for(device);
     if (size.kind == POLICY_SIZE_MEASURED && current_way() != WAY_LISTED)
         usage_ask(view_uuid(device), &birth->before);
     return true;

@@ -24,7 +24,7 @@ struct overhead_birth {
     bool whole;
     bool first; /* the process had none, on any device */
     struct usage before;
-    uint64_t tracked; /* bytes, at that time */
+    uint64_t asked; /* bytes that calls had asked for, at that time */
 };
 
 /* Before the driver makes a context on a device, `whole` unless it shares the memory of the

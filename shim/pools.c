@@ -20,19 +20,22 @@ static struct pool {
     uint16_t pins;
     uint16_t trims, growths; /* on their way */
     enum state state;
+    bool ignored;
 } pools[POOLS_MAX];
 static int used; /* no pool has this number or a higher one */
 static uint64_t last_ticket;
 static struct short_lock lock;
 
-/* Under the lock. */
+/* Under the lock. Of two pools of one handle, the one that is being destroyed is the older. */
 static int find(uint64_t handle)
 {
+    int found = POOLS_NONE;
     for (int i = 0; i < used; i++) {
-        if (pools[i].state == ALIVE && pools[i].handle == handle)
-            return i;
+        if (pools[i].handle == handle &&
+            (pools[i].state == ALIVE || (pools[i].state == CLOSING && found == POOLS_NONE)))
+            found = i;
     }
-    return POOLS_NONE;
+    return found;
 }
 
 static int enter(uint64_t handle, int device)
@@ -46,6 +49,14 @@ static int enter(uint64_t handle, int device)
         used++;
     pools[i] = (struct pool){.handle = handle, .device = (uint16_t)device, .state = ALIVE};
     return i;
+}
+
+int pools_enter(uint64_t handle, int device)
+{
+    short_lock_take(&lock);
+    int pool = enter(handle, device);
+    short_lock_drop(&lock);
+    return pool;
 }
 
 int pools_learn(uint64_t handle, int device)
@@ -65,6 +76,10 @@ int pools_find(uint64_t handle)
     short_lock_drop(&lock);
     return pool;
 }
+
+void pools_ignore(int pool) { __atomic_store_n(&pools[pool].ignored, true, __ATOMIC_RELAXED); }
+
+bool pools_is_ignored(int pool) { return __atomic_load_n(&pools[pool].ignored, __ATOMIC_RELAXED); }
 
 int pools_device(int pool) { return pools[pool].device; }
 
@@ -99,14 +114,18 @@ uint64_t pools_ticket(void) { return __atomic_add_fetch(&last_ticket, 1, __ATOMI
 
 static void charge(struct pool *pool, uint64_t reserved)
 {
-    account_correct(pool->device, pool->reserved, reserved);
+    if (pool->ignored)
+        account_ignore(pool->device, reserved - pool->reserved);
+    else
+        account_correct(pool->device, pool->reserved, reserved);
     __atomic_store_n(&pool->reserved, reserved, __ATOMIC_RELAXED);
 }
 
 void pools_publish(int pool, uint64_t ticket, uint64_t reserved_bytes)
 {
     short_lock_take(&lock);
-    if (pools[pool].state == ALIVE && ticket > pools[pool].ticket) {
+    if ((pools[pool].state == ALIVE || pools[pool].state == CLOSING) &&
+        ticket > pools[pool].ticket) {
         charge(&pools[pool], reserved_bytes);
         pools[pool].ticket = ticket;
     }
@@ -222,6 +241,8 @@ int pools_close(uint64_t handle)
 {
     short_lock_take(&lock);
     int pool = find(handle);
+    if (pool != POOLS_NONE && pools[pool].state == CLOSING)
+        pool = POOLS_NONE; /* another thread is at it */
     if (pool != POOLS_NONE)
         pools[pool].state = CLOSING;
     while (pool != POOLS_NONE && pools[pool].pins > 0) {

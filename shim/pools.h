@@ -14,8 +14,21 @@
 
 enum { POOLS_MAX = 1024, POOLS_NONE = -1 };
 
-/* Enters a pool, or finds it: its number, or POOLS_NONE where there is no room. */
+/* A pool's number as the owner of its allocations: those of a device stand side by side, and no
+ * handle of a context is so small. */
+static inline uint64_t pools_owner(int device, int pool)
+{
+    return 1 + (uint64_t)device * POOLS_MAX + (uint64_t)pool;
+}
+static inline int pools_of_owner(uint64_t owner) { return (int)((owner - 1) % POOLS_MAX); }
+
+/* Enters a pool that has just been made, or one that may be known already: its number, or
+ * POOLS_NONE where there is no room. */
+int pools_enter(uint64_t handle, int device);
 int pools_learn(uint64_t handle, int device);
+/* Of a pool that a rule lets pass: what it reserves is known, and not charged. */
+void pools_ignore(int pool);
+bool pools_is_ignored(int pool);
 /* The number of a pool that is counted, or POOLS_NONE (host memory, another process's). */
 int pools_find(uint64_t handle);
 int pools_device(int pool);
@@ -59,7 +72,8 @@ void pools_trim_ended(int pool);
 void pools_took(int pool);
 void pools_gave(int pool);
 
-/* The two halves of a destruction: nobody asks about the pool any more; and how it went. */
+/* The two halves of a destruction: we ask nothing about the pool any more; and how it went. The
+ * driver may refuse it, so until then the pool is found by its handle all the same. */
 int pools_close(uint64_t handle);
 void pools_closed(int pool, bool gone, uint64_t reserved_bytes);
 

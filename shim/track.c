@@ -1,6 +1,7 @@
 /* track.c -- see track.h. */
 #include "track.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 enum {
@@ -112,33 +113,62 @@ bool track_put(struct track_table *table, const struct track_entry *entry)
     return false;
 }
 
-static bool take_from(struct track_bucket *bucket, uint64_t key, struct track_entry *entry)
+/* Which entries of a key are taken: those in place, or those that are or were set aside. The bits
+ * of a key word that tell. */
+static const uint64_t IN_PLACE = UINT64_MAX, ONCE_ASIDE = ~ASIDE;
+
+/* `*busy`: a slot changed hands meanwhile, and may hold the key now. */
+static bool take_from(struct track_bucket *bucket, uint64_t key, uint64_t which,
+                      struct track_entry *entry, bool *busy)
 {
     for (int i = 0; i < BUCKET_KEYS; i++) {
-        uint64_t word = key + FIRST_KEY;
-        if (__atomic_load_n(&bucket->keys[i], __ATOMIC_RELAXED) != word ||
-            !__atomic_compare_exchange_n(&bucket->keys[i], &word, BUSY, false, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_RELAXED))
+        uint64_t word = __atomic_load_n(&bucket->keys[i], __ATOMIC_RELAXED);
+        *busy |= word == BUSY;
+        if ((word & which) != key + FIRST_KEY)
             continue;
+        if (!__atomic_compare_exchange_n(&bucket->keys[i], &word, BUSY, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED)) {
+            *busy = true;
+            continue;
+        }
         read_value(bucket, i, word, entry);
-        __atomic_store_n(&bucket->keys[i], FREE, __ATOMIC_RELEASE);
-        return true;
+        if (which == IN_PLACE || entry->count != 0) {
+            __atomic_store_n(&bucket->keys[i], FREE, __ATOMIC_RELEASE);
+            return true;
+        }
+        __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
     }
+    return false;
+}
+
+static bool take(struct track_table *table, uint64_t key, uint64_t which, struct track_entry *entry)
+{
+    const uint64_t hash = mix(key);
+    bool busy = false;
+    if (key >= ASIDE - FIRST_KEY)
+        return false;
+    do {
+        if (busy)
+            sched_yield();
+        busy = false;
+        for (int top = TRACK_LEVELS - 1; top >= 0; top--) {
+            struct track_bucket *level = level_at(table, top);
+            if (level && (take_from(choice(level, top, hash, 0), key, which, entry, &busy) ||
+                          take_from(choice(level, top, hash, 1), key, which, entry, &busy)))
+                return true;
+        }
+    } while (busy);
     return false;
 }
 
 bool track_take(struct track_table *table, uint64_t key, struct track_entry *entry)
 {
-    const uint64_t hash = mix(key);
-    if (key >= ASIDE - FIRST_KEY)
-        return false;
-    for (int top = TRACK_LEVELS - 1; top >= 0; top--) {
-        struct track_bucket *level = level_at(table, top);
-        if (level && (take_from(choice(level, top, hash, 0), key, entry) ||
-                      take_from(choice(level, top, hash, 1), key, entry)))
-            return true;
-    }
-    return false;
+    return take(table, key, IN_PLACE, entry);
+}
+
+bool track_take_aside(struct track_table *table, uint64_t key, struct track_entry *entry)
+{
+    return take(table, key, ONCE_ASIDE, entry);
 }
 
 /* The slot of a key, or -1. */
@@ -205,8 +235,13 @@ static void walk(struct track_table *table,
     }
 }
 
+static bool is_among(struct track_owners owners, uint64_t owner)
+{
+    return owner >= owners.first && owner <= owners.last;
+}
+
 struct setting_aside {
-    uint64_t owner;
+    struct track_owners owners;
     uint32_t tag;
 };
 
@@ -214,7 +249,7 @@ static void set_aside(struct track_bucket *bucket, int i, uint64_t word, void *c
 {
     const struct setting_aside *wanted = context;
     struct value *value = &bucket->values[i];
-    if (word & ASIDE || __atomic_load_n(&value->owner, __ATOMIC_RELAXED) != wanted->owner)
+    if (word & ASIDE || !is_among(wanted->owners, __atomic_load_n(&value->owner, __ATOMIC_RELAXED)))
         return;
     /* BUSY until the tag is there, since another's settling may pass by. */
     uint64_t found = word;
@@ -222,21 +257,21 @@ static void set_aside(struct track_bucket *bucket, int i, uint64_t word, void *c
                                      __ATOMIC_RELAXED))
         return;
     /* Now ours to read. It may be another entry of the same address that came in between. */
-    if (__atomic_load_n(&value->owner, __ATOMIC_RELAXED) == wanted->owner) {
+    if (is_among(wanted->owners, __atomic_load_n(&value->owner, __ATOMIC_RELAXED))) {
         __atomic_store_n(&value->count, wanted->tag, __ATOMIC_RELAXED);
         word |= ASIDE;
     }
     __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
 }
 
-void track_set_aside(struct track_table *table, uint64_t owner, uint32_t tag)
+void track_set_aside(struct track_table *table, struct track_owners owners, uint32_t tag)
 {
-    struct setting_aside wanted = {owner, tag};
+    struct setting_aside wanted = {owners, tag};
     walk(table, set_aside, &wanted);
 }
 
 struct settling {
-    uint64_t owner;
+    struct track_owners owners;
     uint32_t tag;
     bool (*visit)(const struct track_entry *entry);
 };
@@ -246,7 +281,7 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
     const struct settling *settling = context;
     struct track_entry entry;
     if (!(word & ASIDE) ||
-        __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED) != settling->owner ||
+        !is_among(settling->owners, __atomic_load_n(&bucket->values[i].owner, __ATOMIC_RELAXED)) ||
         __atomic_load_n(&bucket->values[i].count, __ATOMIC_RELAXED) != settling->tag)
         return;
     uint64_t found = word;
@@ -254,19 +289,18 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
                                      __ATOMIC_RELAXED))
         return;
     read_value(bucket, i, word, &entry);
-    if (entry.owner != settling->owner || entry.count != settling->tag) {
+    if (!is_among(settling->owners, entry.owner) || entry.count != settling->tag) {
         __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
         return;
     }
     bool keep = settling->visit(&entry);
-    __atomic_store_n(&bucket->values[i].count, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&bucket->keys[i], keep ? word & ~ASIDE : FREE, __ATOMIC_RELEASE);
 }
 
-void track_settle(struct track_table *table, uint64_t owner, uint32_t tag,
+void track_settle(struct track_table *table, struct track_owners owners, uint32_t tag,
                   bool (*visit)(const struct track_entry *entry))
 {
-    struct settling settling = {owner, tag, visit};
+    struct settling settling = {owners, tag, visit};
     walk(table, settle, &settling);
 }
 

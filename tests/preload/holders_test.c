@@ -184,6 +184,77 @@ static void test_current_pool(void **state)
     }
 }
 
+enum { POOLED = 33 << 20, RESERVED = 64 << 20 };
+
+/* A pool with one allocation of POOLED bytes, which takes RESERVED. */
+static CUmemoryPool filled_pool(CUdeviceptr *address)
+{
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemoryPool pool;
+    must(cuda.cuMemPoolCreate(&pool, &props));
+    must(cuda.cuMemAllocFromPoolAsync(address, POOLED, pool, NULL));
+    check(RESERVED, 0);
+    return pool;
+}
+
+/* The primary context goes while another of its device stays: so does the memory of pools. */
+static void test_pools_outlive_the_primary_context(void **state)
+{
+    CUcontext primary, other;
+    CUdeviceptr address;
+    (void)state;
+    for (int resets = 0; resets < 2; resets++) {
+        must(cuda.cuCtxCreate_v2(&other, 0, 0));
+        CUmemoryPool pool = filled_pool(&address);
+        if (resets)
+            must(cuda.cuDevicePrimaryCtxReset_v2(0));
+        else
+            must(cuda.cuDevicePrimaryCtxRelease_v2(0));
+        check(RESERVED, 0);
+        must(cuda.cuMemPoolDestroy(pool));
+        check(RESERVED, 0);
+        must(cuda.cuMemFree_v2(address));
+        check(0, 0);
+        must(cuda.cuDevicePrimaryCtxRetain(&primary, 0));
+        must(cuda.cuCtxDestroy_v2(other));
+        ok(cuda.cuCtxSetCurrent(primary));
+    }
+}
+
+/* The last context of a device takes with it what is alive in pools, destroyed ones too. The
+ * addresses come again, for memory of another kind. */
+static void test_pools_end_with_the_last_context(void **state)
+{
+    enum { PIECES = 8 };
+    CUcontext primary, created;
+    CUdeviceptr pooled, addresses[PIECES];
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        if (round % 2 == 0) {
+            must(cuda.cuDevicePrimaryCtxRelease_v2(0));
+            must(cuda.cuCtxCreate_v2(&created, 0, 0));
+        }
+        if (round < 2)
+            must(cuda.cuMemPoolDestroy(filled_pool(&pooled)));
+        for (int i = 0; i < PIECES; i++)
+            must(cuda.cuMemAllocAsync(&addresses[i], PART, NULL));
+        if (round % 2 == 0)
+            must(cuda.cuCtxDestroy_v2(created));
+        else
+            must(cuda.cuDevicePrimaryCtxReset_v2(0));
+        must(cuda.cuDevicePrimaryCtxRetain(&primary, 0));
+        ok(cuda.cuCtxSetCurrent(primary));
+        check(0, 0);
+        for (int i = 0; i < PIECES; i++)
+            must(cuda.cuMemAlloc_v2(&addresses[i], PART));
+        check((size_t)PIECES * PART, 0);
+        for (int i = 0; i < PIECES; i++)
+            must(cuda.cuMemFree_v2(addresses[i]));
+        check(0, 0);
+    }
+}
+
 /* Null and wrong arguments: the same answers with and without the shim. */
 static void test_wrong_arguments(void **state)
 {
@@ -270,7 +341,9 @@ static void test_managed_ignored(void **state)
 
 #define SHARED_TESTS                                                                               \
     cmocka_unit_test(test_green), cmocka_unit_test(test_detach),                                   \
-        cmocka_unit_test(test_managed_pools), cmocka_unit_test(test_current_pool)
+        cmocka_unit_test(test_managed_pools), cmocka_unit_test(test_current_pool),                 \
+        cmocka_unit_test(test_pools_outlive_the_primary_context),                                  \
+        cmocka_unit_test(test_pools_end_with_the_last_context)
 
 static int run_shared(void)
 {

@@ -7,6 +7,7 @@
  *     absent     there is no NVML
  *     fixed      overhead = 200MiB
  *     none       overhead = none
+ *     ignored    as measured, with managed = ignore
  *
  * The policy caps both GPUs, 3 and 1 in this order, at 1 GiB; contexts take 300 MiB, modules 100.
  */
@@ -23,7 +24,7 @@
 
 enum { CAP_MIB = 1024, CONTEXT_MIB = 300, MODULE_MIB = 100, LIMIT_PRINTF_FIFO_SIZE = 1 };
 
-static enum way { MEASURED, GROWTH, ABSENT, FIXED, NONE } way;
+static enum way { MEASURED, GROWTH, ABSENT, FIXED, NONE, IGNORED } way;
 
 #define FUNCTION(name, ...) static CUresult (*name)(__VA_ARGS__)
 FUNCTION(cuInit, unsigned int);
@@ -36,6 +37,10 @@ FUNCTION(cuDevicePrimaryCtxRetain, CUcontext *, CUdevice);
 FUNCTION(cuDevicePrimaryCtxRelease_v2, CUdevice);
 FUNCTION(cuDevicePrimaryCtxReset_v2, CUdevice);
 FUNCTION(cuMemAlloc_v2, CUdeviceptr *, size_t);
+FUNCTION(cuMemAllocManaged, CUdeviceptr *, size_t, unsigned int);
+FUNCTION(cuMemAllocFromPoolAsync, CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+FUNCTION(cuMemPoolCreate, CUmemoryPool *, const CUmemPoolProps *);
+FUNCTION(cuMemPoolDestroy, CUmemoryPool);
 FUNCTION(cuMemFree_v2, CUdeviceptr);
 FUNCTION(cuMemGetInfo_v2, size_t *, size_t *);
 FUNCTION(cuModuleLoadData, CUmodule *, const void *);
@@ -65,7 +70,9 @@ static int start(void **state)
     FIND(cuInit), FIND(cuCtxCreate_v2), FIND(cuCtxDestroy_v2), FIND(cuCtxGetCurrent);
     FIND(cuCtxSetCurrent), FIND(cuCtxSetLimit), FIND(cuDevicePrimaryCtxRetain);
     FIND(cuDevicePrimaryCtxRelease_v2), FIND(cuDevicePrimaryCtxReset_v2), FIND(cuMemAlloc_v2);
-    FIND(cuMemFree_v2), FIND(cuMemGetInfo_v2), FIND(cuModuleLoadData), FIND(cuModuleUnload);
+    FIND(cuMemAllocManaged), FIND(cuMemAllocFromPoolAsync), FIND(cuMemPoolCreate),
+        FIND(cuMemPoolDestroy), FIND(cuMemFree_v2), FIND(cuMemGetInfo_v2), FIND(cuModuleLoadData),
+        FIND(cuModuleUnload);
     FIND(cuModuleGetGlobal_v2), FIND(cuLibraryLoadData), FIND(cuLibraryGetModule);
     FIND(cuLibraryUnload), FIND(cuGetExportTable);
     find((void *)&context_bytes, "simcuda_context_bytes");
@@ -297,9 +304,40 @@ static void finds_what_it_did_not_see(void **state)
     assert_int_equal(cuCtxDestroy_v2(context), CUDA_SUCCESS);
 }
 
+/* Managed memory that is let pass is not overhead either, whenever that is measured. */
+static void does_not_count_what_is_ignored(void **state)
+{
+    (void)state;
+    CUcontext first, second;
+    CUdeviceptr managed, more, pooled;
+    CUmodule module;
+    CUmemoryPool pool;
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
+                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    assert_int_equal(cuCtxCreate_v2(&first, 0, 0), CUDA_SUCCESS);
+    assert_int_equal(cuMemAllocManaged(&managed, CAP_MIB * MIB, 1), CUDA_SUCCESS);
+    assert_int_equal(cuCtxCreate_v2(&second, 0, 0), CUDA_SUCCESS);
+    assert_int_equal(cuMemAllocManaged(&more, CAP_MIB * MIB, 1), CUDA_SUCCESS);
+    assert_int_equal(cuMemPoolCreate(&pool, &props), CUDA_SUCCESS);
+    assert_int_equal(cuMemAllocFromPoolAsync(&pooled, CAP_MIB * MIB, pool, NULL), CUDA_SUCCESS);
+    assert_int_equal(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+    assert_int_equal(held(), referee());
+    assert_int_equal(cuMemFree_v2(pooled), CUDA_SUCCESS);
+    assert_int_equal(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    assert_room_is_exact();
+    assert_int_equal(cuCtxDestroy_v2(second), CUDA_SUCCESS); /* and what is in it */
+    cuCtxSetCurrent(first);
+    assert_int_equal(held(), CONTEXT_MIB);
+    assert_int_equal(cuMemFree_v2(managed), CUDA_SUCCESS);
+    assert_int_equal(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+    assert_int_equal(held(), CONTEXT_MIB + MODULE_MIB);
+    assert_int_equal(cuCtxDestroy_v2(first), CUDA_SUCCESS);
+    assert_int_equal(referee(), 0);
+}
+
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"measured", "growth", "absent", "fixed", "none"};
+    static const char *const names[] = {"measured", "growth", "absent", "fixed", "none", "ignored"};
     const struct CMUnitTest contexts[] = {
         cmocka_unit_test(counts_contexts),
         cmocka_unit_test(counts_the_primary_context_once),
@@ -312,10 +350,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(counts_heaps),
         cmocka_unit_test(finds_what_it_did_not_see),
     };
+    const struct CMUnitTest ignored[] = {cmocka_unit_test(does_not_count_what_is_ignored)};
     if (argc < 2)
         return 2;
-    while (way < NONE && strcmp(argv[1], names[way]) != 0)
+    while (way < IGNORED && strcmp(argv[1], names[way]) != 0)
         way++;
+    if (way == IGNORED)
+        return cmocka_run_group_tests(ignored, start, NULL);
     int failed = cmocka_run_group_tests(contexts, start, NULL);
     return way == MEASURED ? failed + cmocka_run_group_tests(measured, NULL, NULL) : failed;
 }

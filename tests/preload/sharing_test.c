@@ -317,6 +317,26 @@ static void test_mappings(void **state)
     }
 }
 
+/* Memory of the host, which is not counted, beside memory of the device: unmapped by one call. */
+static void test_host_neighbour(void **state)
+{
+    CUmemGenericAllocationHandle host;
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
+    (void)state;
+    for (int host_first = 0; host_first < 2; host_first++) {
+        CUmemGenericAllocationHandle handle = create(PART);
+        must(cuda.cuMemCreate(&host, PART, &prop, 0));
+        must(cuda.cuMemMap(space, PART, 0, host_first ? host : handle, 0));
+        must(cuda.cuMemMap(space + PART, PART, 0, host_first ? handle : host, 0));
+        must(cuda.cuMemRelease(handle));
+        must(cuda.cuMemRelease(host));
+        check(PART, 0);
+        must(cuda.cuMemUnmap(space, 2 * PART));
+        check(0, 0);
+    }
+}
+
 /* Null and wrong arguments: the same answers with and without the shim. */
 static void test_wrong_arguments(void **state)
 {
@@ -345,7 +365,7 @@ static int start(void **state)
     cmocka_unit_test(test_import_of_ones_own), cmocka_unit_test(test_slack),                       \
         cmocka_unit_test(test_pool), cmocka_unit_test(test_multicast),                             \
         cmocka_unit_test(test_external), cmocka_unit_test(test_create),                            \
-        cmocka_unit_test(test_mappings)
+        cmocka_unit_test(test_mappings), cmocka_unit_test(test_host_neighbour)
 
 static int run_all(void)
 {

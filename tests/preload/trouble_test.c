@@ -168,6 +168,71 @@ static void test_primary_context_of_many(void **state)
     DRIVER(cuDevicePrimaryCtxRelease_v2, CUdevice)(0);
 }
 
+enum { TRIES = 5000 };
+
+static void *destroy_the_default_pool(void *unused)
+{
+    CUmemoryPool pool;
+    (void)unused;
+    DRIVER(cuDeviceGetDefaultMemPool, CUmemoryPool *, CUdevice)(&pool, 0);
+    while (!atomic_load(&stop))
+        DRIVER(cuMemPoolDestroy, CUmemoryPool)(pool);
+    return NULL;
+}
+
+static void *destroy_the_primary_context(void *unused)
+{
+    CUcontext context = retain();
+    (void)unused;
+    while (!atomic_load(&stop))
+        DRIVER(cuCtxDestroy_v2, CUcontext)(context);
+    DRIVER(cuDevicePrimaryCtxRelease_v2, CUdevice)(0);
+    return NULL;
+}
+
+/* One thread tries to end what the driver does not let it end; another allocates there meanwhile.
+ */
+static void use_beside(void *(*other)(void *))
+{
+    pthread_t thread;
+    CUdeviceptr linear, pooled;
+    CUmemoryPool pool;
+    CUarray array;
+    const CUDA_ARRAY_DESCRIPTOR shape = {512, 512, CU_AD_FORMAT_FLOAT, 1};
+    retain();
+    DRIVER(cuDeviceGetDefaultMemPool, CUmemoryPool *, CUdevice)(&pool, 0);
+    const size_t before = free_memory();
+    atomic_store(&stop, false);
+    assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
+    for (int i = 0; i < TRIES; i++) {
+        assert_int_equal(DRIVER(cuMemAlloc_v2, CUdeviceptr *, size_t)(&linear, 2 * MIB), 0);
+        assert_int_equal(DRIVER(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream)(&pooled, 1, NULL),
+                         0);
+        assert_int_equal(
+            DRIVER(cuArrayCreate_v2, CUarray *, const CUDA_ARRAY_DESCRIPTOR *)(&array, &shape), 0);
+        assert_int_equal(DRIVER(cuArrayDestroy, CUarray)(array), 0);
+        assert_int_equal(DRIVER(cuMemFree_v2, CUdeviceptr)(linear), 0);
+        assert_int_equal(DRIVER(cuMemFreeAsync, CUdeviceptr, CUstream)(pooled, NULL), 0);
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(DRIVER(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream)(&pooled, 1, NULL), 0);
+    assert_int_equal(before - free_memory(), alive());
+    assert_int_equal(DRIVER(cuMemFreeAsync, CUdeviceptr, CUstream)(pooled, NULL), 0);
+    assert_int_equal(DRIVER(cuMemPoolTrimTo, CUmemoryPool, size_t)(pool, 0), 0);
+    assert_int_equal(free_memory(), before);
+    DRIVER(cuDevicePrimaryCtxRelease_v2, CUdevice)(0);
+}
+
+static void test_ends_that_fail(void **state)
+{
+    (void)state;
+    alarm(2 * TIME_LIMIT);
+    use_beside(destroy_the_default_pool);
+    use_beside(destroy_the_primary_context);
+    alarm(0);
+}
+
 /* Standard error is a pipe that is full and that nobody reads: a refusal is answered all the same.
  */
 static void test_full_standard_error(void **state)
@@ -197,6 +262,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_wild_out_parameter),
         cmocka_unit_test(test_reset_with_stream_ordered_memory),
         cmocka_unit_test(test_primary_context_of_many),
+        cmocka_unit_test(test_ends_that_fail),
         cmocka_unit_test(test_full_standard_error),
     };
     plugin = argc > 1 ? argv[1] : "";

@@ -111,20 +111,26 @@ static void test_the_end_of_an_owner(void **state)
         struct track_entry in = {.key = i * 512, .bytes = 1, .owner = i < 60 ? 11 : 22, .kind = 2};
         assert_true(track_put(&table, &in));
     }
-    track_set_aside(&table, 11, 1);
+    track_set_aside(&table, track_owner(11), 1);
     assert_false(track_take(&table, 0, &out)); /* its address may come again */
     struct track_entry again = {.key = 0, .bytes = 77, .owner = 22, .kind = 2};
     assert_true(track_put(&table, &again));
-    assert_true(track_take(&table, 99 * 512, &out)); /* others are untouched */
+    assert_true(track_take(&table, 99 * 512, &out));       /* others are untouched */
+    assert_true(track_take_aside(&table, 59 * 512, &out)); /* over before the rest is settled */
+    assert_int_equal(out.key, 59 * 512);
+    assert_false(track_take_aside(&table, 59 * 512, &out));
+    assert_false(track_take_aside(&table, 70 * 512, &out)); /* it is another's */
     visited = 0;
-    track_settle(&table, 11, 1, drop_even);
-    assert_int_equal(visited, 60);
+    track_settle(&table, track_owner(11), 1, drop_even);
+    assert_int_equal(visited, 59);
     assert_true(track_take(&table, 0, &out));
     assert_int_equal(out.bytes, 77); /* the new one, not the old */
     assert_false(track_take(&table, 512, &out));
     assert_true(track_take(&table, 2 * 512, &out));
     assert_int_equal(out.kind, 2); /* kept */
-    assert_int_equal(out.count, 0);
+    assert_int_equal(out.count, 1);
+    assert_true(track_take_aside(&table, 6 * 512, &out)); /* it was set aside */
+    assert_false(track_take_aside(&table, 71 * 512, &out));
     track_forget(&table);
 }
 
@@ -136,13 +142,13 @@ static void test_two_ends_under_one_name(void **state)
     struct track_table table = {0};
     const struct track_entry first = {.key = 512, .owner = 11}, second = {.key = 1024, .owner = 11};
     assert_true(track_put(&table, &first));
-    track_set_aside(&table, 11, 1);
+    track_set_aside(&table, track_owner(11), 1);
     assert_true(track_put(&table, &second));
-    track_set_aside(&table, 11, 2);
+    track_set_aside(&table, track_owner(11), 2);
     visited = 0;
-    track_settle(&table, 11, 1, drop);
+    track_settle(&table, track_owner(11), 1, drop);
     assert_int_equal(visited, 1);
-    track_settle(&table, 11, 2, drop);
+    track_settle(&table, track_owner(11), 2, drop);
     assert_int_equal(visited, 2);
     track_forget(&table);
 }
