@@ -16,6 +16,8 @@ static void in_child(void)
     array_forget();
     sparse_forget();
     context_forget();
+    attached_forget();
+    green_forget();
     overhead_forget();
     module_forget();
     array_home_forget();

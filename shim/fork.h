@@ -16,6 +16,8 @@ void vmm_forget(void);
 void array_forget(void);
 void sparse_forget(void);
 void context_forget(void);
+void attached_forget(void);
+void green_forget(void);
 void overhead_forget(void);
 void module_forget(void);
 void array_home_forget(void);
