@@ -108,10 +108,14 @@ void hook_say_over_cap(const char *call, int device, uint64_t bytes)
     }
     text_add(&line, " on ");
     view_add_device(&line, device);
-    text_add(&line, " refused, out of memory: this process holds ");
-    text_add_size(&line, account_held(device));
+    text_add(&line, " refused, out of memory: ");
+    const uint64_t held = account_held(device), cap = account_cap(device);
+    if (held > cap) /* it was made, measured and undone */
+        text_add(&line, "with it ");
+    text_add(&line, "this process holds ");
+    text_add_size(&line, held);
     text_add(&line, " of the ");
-    text_add_size(&line, account_cap(device));
+    text_add_size(&line, cap);
     text_add(&line, " that ");
     view_add_cap_rule(&line, device);
     text_add(&line, " allows; free memory, use less, or ask for a larger cap");

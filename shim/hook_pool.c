@@ -6,6 +6,7 @@
  */
 #include "fork.h"
 #include "hook.h"
+#include "log.h"
 #include "pools.h"
 #include "view.h"
 
@@ -21,10 +22,16 @@ static void learn_default(int device)
     if (device < 0 || device >= ACCOUNT_DEVICES_MAX ||
         __atomic_load_n(&default_known[device], __ATOMIC_RELAXED) ||
         !real.cuDeviceGetDefaultMemPool ||
-        real.cuDeviceGetDefaultMemPool(&pool, device) != CUDA_SUCCESS)
+        real.cuDeviceGetDefaultMemPool(&pool, device) != CUDA_SUCCESS ||
+        pools_learn(number_of(pool), device) == POOLS_NONE)
         return;
-    pools_learn(number_of(pool), device);
     __atomic_store_n(&default_known[device], 1, __ATOMIC_RELAXED);
+}
+
+static void learn_defaults(void)
+{
+    for (int i = 0; i < view_count(); i++)
+        learn_default(i);
 }
 
 static bool attribute(CUmemoryPool pool, CUmemPool_attribute which, uint64_t *value)
@@ -144,6 +151,19 @@ static CUresult free_again(const struct request *request)
                       : real.cuMemFree_v2(*request->dptr);
 }
 
+/* A pool that finds no place in the books could not be counted. */
+static CUresult refuse_more(const char *call)
+{
+    struct text_line line;
+    if (hook_start_refusal(&line, "pools", call, NO_DEVICE, NO_DEVICE)) {
+        text_add(&line, " refused, out of memory: memory is capped, and no more than ");
+        text_add_number(&line, POOLS_MAX);
+        text_add(&line, " memory pools of a process can be counted; destroy some");
+        log_write(POLICY_LOG_WARN, &line);
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* The pool that will serve the request, by its handle and number; POOLS_NONE where it is not
  * counted. An error of the driver's is the caller's: what cannot be asked cannot be counted. */
 static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int *number)
@@ -151,8 +171,7 @@ static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int
     *pool = request->pool;
     *number = POOLS_NONE;
     if (request->pool) {
-        for (int i = 0; i < view_count(); i++)
-            learn_default(i);
+        learn_defaults();
         *number = pools_find(number_of(*pool));
     } else {
         int device;
@@ -164,6 +183,8 @@ static CUresult find_pool(const struct request *request, CUmemoryPool *pool, int
         if (rc != CUDA_SUCCESS)
             return rc;
         *number = pools_learn(number_of(*pool), device);
+        if (*number == POOLS_NONE)
+            return refuse_more(request->call);
     }
     if (*number != POOLS_NONE &&
         (!account_is_capped(pools_device(*number)) || pools_is_ignored(*number)))
@@ -334,8 +355,10 @@ struct home {
 static CUresult home_of(const char *call, CUmemAllocationType type, const CUmemLocation *location,
                         struct home *home)
 {
-    CUresult rc = CUDA_SUCCESS;
+    CUresult rc;
     *home = (struct home){NO_DEVICE, true};
+    if (!view_ready(&rc) && rc != CUDA_SUCCESS)
+        return rc;
     if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
         rc = managed_rule(call, &home->counts);
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
@@ -347,12 +370,14 @@ static CUresult home_of(const char *call, CUmemAllocationType type, const CUmemL
     return rc;
 }
 
-/* A pool that finds no place in the books could not be counted. */
+/* False where there is no place in the books. The driver's own pools have theirs before all others.
+ */
 static bool entered(CUmemoryPool pool, const struct home *home,
                     int (*enter)(uint64_t handle, int device))
 {
     if (home->device == NO_DEVICE || !account_is_capped(home->device))
         return true;
+    learn_defaults();
     const int number = enter(number_of(pool), home->device);
     if (number != POOLS_NONE && !home->counts)
         pools_ignore(number);
@@ -371,7 +396,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     rc = real.cuMemPoolCreate(pool, props);
     if (rc == CUDA_SUCCESS && !entered(*pool, &home, pools_enter)) {
         real.cuMemPoolDestroy(*pool);
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
+        rc = refuse_more("cuMemPoolCreate");
     }
     return rc;
 }
@@ -389,7 +414,7 @@ meet(CUresult (*original)(CUmemoryPool *pool, CUmemLocation *location, CUmemAllo
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = original(pool, location, type);
-    return rc != CUDA_SUCCESS || entered(*pool, &home, pools_learn) ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+    return rc != CUDA_SUCCESS || entered(*pool, &home, pools_learn) ? rc : refuse_more(call);
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,

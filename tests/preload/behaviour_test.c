@@ -225,6 +225,13 @@ static void test_cap(void **state)
          "init device=0 alloc=67108864 destroy device=0 alloc=67108864 live=3",
          "init: 0\ndevice: 0\nalloc: 0\ndestroy: 0\ndevice: 0\nalloc: 0\nlive 3: 67108864\n",
          ""},
+        /* a context is measured when it is there, and taken back */
+        {{"GPUSHIM_POLICY=devices=3;memory=30MiB", "SIMCUDA_CONTEXT=10MiB"},
+         "init device=0 alloc=20971520 device=0 live=3 overhead=3",
+         "init: 0\ndevice: 0\nalloc: 0\ndevice: 2\nlive 3: 20971520\noverhead 3: 10485760\n",
+         "gpushim: cuCtxCreate on GPU 3 refused, out of memory: with it this process holds 40 MiB "
+         "of the 30 MiB that [default] of GPUSHIM_POLICY:2 allows; free memory, use less, or ask "
+         "for a larger cap\n"},
         /* without a context the driver's own answer */
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"}, "init alloc=512", "init: 0\nalloc: 201\n", ""},
         {{"GPUSHIM_POLICY=devices=3;memory=64MiB"}, "alloc=512 get=0", "alloc: 3\nget: 3\n", ""},

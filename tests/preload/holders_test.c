@@ -1,9 +1,9 @@
 /* holders_test.c -- what memory ends with: green contexts, attached contexts, managed and current
  * pools. What is alive by the referee is what is held.
  *
- *   holders_test plain | shim | one | deny | ignore | faults
+ *   holders_test plain | shim | one | deny | ignore | many | faults
  *
- * one: devices_per_process = 1. deny, ignore: managed = ...
+ * one: devices_per_process = 1. deny, ignore: managed = ... many: nothing but a great many pools.
  */
 #include "holding.h"
 
@@ -255,6 +255,36 @@ static void test_pools_end_with_the_last_context(void **state)
     }
 }
 
+/* More pools than can be counted are refused, and the driver's own pool counts beside them. */
+static void test_very_many_pools(void **state)
+{
+    enum { MANY = 1100 };
+    static CUmemoryPool pools[MANY];
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemoryPool own;
+    CUdeviceptr address;
+    CUresult rc = CUDA_SUCCESS;
+    int count = 0;
+    (void)state;
+    while (count < MANY && (rc = cuda.cuMemPoolCreate(&pools[count], &props)) == CUDA_SUCCESS)
+        count++;
+    assert_int_equal(rc, CUDA_ERROR_OUT_OF_MEMORY);
+    for (int named = 0; named < 2; named++) {
+        ok(cuda.cuDeviceGetDefaultMemPool(&own, 0));
+        rc = named ? cuda.cuMemAllocFromPoolAsync(&address, CAP + PART, own, NULL)
+                   : cuda.cuMemAllocAsync(&address, CAP + PART, NULL);
+        assert_int_equal(rc, CUDA_ERROR_OUT_OF_MEMORY);
+        ok(cuda.cuMemAllocAsync(&address, PART, NULL));
+        assert_int_equal(held(), live());
+        ok(cuda.cuMemFree_v2(address));
+    }
+    while (count-- > 0)
+        ok(cuda.cuMemPoolDestroy(pools[count]));
+    ok(cuda.cuMemPoolTrimTo(own, 0));
+    check(0, 0);
+}
+
 /* Null and wrong arguments: the same answers with and without the shim. */
 static void test_wrong_arguments(void **state)
 {
@@ -380,6 +410,7 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "plain";
     const struct CMUnitTest all[] = {SHARED_TESTS, cmocka_unit_test(test_wrong_arguments),
                                      cmocka_unit_test(test_green_and_reset)};
+    const struct CMUnitTest many[] = {cmocka_unit_test(test_very_many_pools)};
     const struct CMUnitTest places[] = {cmocka_unit_test(test_places)};
     const struct CMUnitTest denied[] = {cmocka_unit_test(test_managed_denied)};
     const struct CMUnitTest ignored[] = {cmocka_unit_test(test_managed_ignored)};
@@ -393,5 +424,7 @@ int main(int argc, char **argv)
         return cmocka_run_group_tests(denied, client_start, NULL);
     if (strcmp(mode, "ignore") == 0)
         return cmocka_run_group_tests(ignored, client_start, NULL);
+    if (strcmp(mode, "many") == 0)
+        return cmocka_run_group_tests(many, client_start, NULL);
     return cmocka_run_group_tests(all, client_start, NULL);
 }
