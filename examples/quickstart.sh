@@ -6,6 +6,7 @@
 #
 # QUICKSTART_GPUS=simulated   simulated GPUs even where there are real ones
 # QUICKSTART_API=driver       the program on the bare driver API, without a CUDA runtime
+# QUICKSTART_SHIM=PATH        an installed library; nothing is built, so the programs have to be there
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -55,30 +56,38 @@ else
 fi
 
 # --- Build ------------------------------------------------------------------------------------------
-need cc=gcc,libc6-dev gcc=gcc cmake=cmake make=make "<stdio.h>=libc6-dev"
 program=tour-driver
-if [ "${QUICKSTART_API:-}" != driver ]; then
-    case $driver in
-    11) runtime=11 package=nvidia-cuda-runtime-cu11 ;;
-    12) runtime=12 package=nvidia-cuda-runtime-cu12 ;;
-    *) runtime=13 package=nvidia-cuda-runtime ;;
-    esac
-    if ! need_has python:pip && [ "$(id -u)" -eq 0 ]; then
-        need python3=python3 python:pip=python3-pip || true
+build()
+{
+    need cc=gcc,libc6-dev gcc=gcc cmake=cmake make=make "<stdio.h>=libc6-dev"
+    if [ "${QUICKSTART_API:-}" != driver ]; then
+        case $driver in
+        11) runtime=11 package=nvidia-cuda-runtime-cu11 ;;
+        12) runtime=12 package=nvidia-cuda-runtime-cu12 ;;
+        *) runtime=13 package=nvidia-cuda-runtime ;;
+        esac
+        if ! need_has python:pip && [ "$(id -u)" -eq 0 ]; then
+            need python3=python3 python:pip=python3-pip || true
+        fi
+        tests/fetch-runtimes.sh $package || true
+        program=tour-$runtime
     fi
-    tests/fetch-runtimes.sh $package || true
-    program=tour-$runtime
+    say "Building gpushim"
+    werror=""
+    [ -f build/CMakeCache.txt ] || werror=-DGPUSHIM_WERROR=OFF # a newcomer's compiler may know more warnings
+    quietly cmake --preset default $werror
+    quietly cmake --build build --target help
+    if ! grep -q "$program\$" "$work/log"; then
+        say "No CUDA runtime could be had; the program speaks the driver API instead."
+        program=tour-driver
+    fi
+    quietly cmake --build build --parallel "$(nproc)" --target gpushim simcuda_13_0 simcuda_nvml_13_0 "$program"
+}
+shim=${QUICKSTART_SHIM:-}
+if [ -z "$shim" ]; then
+    build
+    shim=./build/libgpushim.so # relative: LD_PRELOAD takes no spaces, and this folder's name may have some
 fi
-say "Building gpushim"
-werror=""
-[ -f build/CMakeCache.txt ] || werror=-DGPUSHIM_WERROR=OFF # a newcomer's compiler may know more warnings
-quietly cmake --preset default $werror
-quietly cmake --build build --target help
-if ! grep -q "$program\$" "$work/log"; then
-    say "No CUDA runtime could be had; the program speaks the driver API instead."
-    program=tour-driver
-fi
-quietly cmake --build build --parallel "$(nproc)" --target gpushim simcuda_13_0 simcuda_nvml_13_0 "$program"
 
 # --- Run --------------------------------------------------------------------------------------------
 policy=build/quickstart.conf
@@ -96,10 +105,8 @@ status=0
 LD_LIBRARY_PATH=$library_path "build/examples/$program" "$ask" "$granted" \
     >"$work/without" 2>"$work/without.err" </dev/null || status=$?
 [ "$status" -eq 0 ] || { cat "$work/without" "$work/without.err" >&2; die "the program itself does not run here; QUICKSTART_GPUS=simulated shows it on simulated GPUs"; }
-LD_LIBRARY_PATH=$library_path LD_PRELOAD=./build/libgpushim.so GPUSHIM_CONF=$policy \
+LD_LIBRARY_PATH=$library_path LD_PRELOAD=$shim GPUSHIM_CONF=$policy \
     "build/examples/$program" "$ask" "$granted" >"$work/with" 2>"$work/with.err" </dev/null || status=$?
-
-# (A relative path above: LD_PRELOAD takes no spaces, and this folder's name may have some.)
 
 # --- Show -------------------------------------------------------------------------------------------
 width=${COLUMNS:-}

@@ -3,6 +3,7 @@
 #     package/gpushim.deb, newer.deb   the Debian package, and the same of a later version
 #     system/                          the programs, built for the C library of 2020 (the bullseye of roots.sh), which run on
 #                                      later ones too; bin, simcuda: links into it
+#     quickstart/                      examples/quickstart.sh, with what it reads
 #     musl                             a program of another C library
 #     noisy.so, ending.so              libraries that do harm (harm.c)
 set -eu
@@ -37,8 +38,11 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_CROSSCOMPILING_EMULATOR unshare "--root=$work/root" "--wd=$work/system")
 END
 cmake -S "$source" -B system --toolchain "$work/system.cmake" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGPUSHIM_WERROR=OFF >>log
-cmake --build system --target route_programs probe seccomp_exec >>log
+cmake --build system --target route_programs probe seccomp_exec tour-driver >>log
 ln -sfn system/simcuda simcuda
+mkdir -p quickstart/examples quickstart/tests
+cp "$source/examples/quickstart.sh" quickstart/examples/
+cp "$source/tests/packages.sh" quickstart/tests/
 mkdir -p bin
 ln -sf ../system/tests/preload/probe ../system/tests/deploy/seccomp_exec bin
 musl-gcc -o musl "$here/musl.c"
