@@ -39,6 +39,11 @@ DECLARE(cuMemAllocManaged, CUdeviceptr *, size_t, unsigned int);
 DECLARE(cuMemFree_v2, CUdeviceptr);
 DECLARE(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream);
 DECLARE(cuMemFreeAsync, CUdeviceptr, CUstream);
+DECLARE(cuMemAllocAsync_ptsz, CUdeviceptr *, size_t, CUstream);
+DECLARE(cuMemFreeAsync_ptsz, CUdeviceptr, CUstream);
+DECLARE(cuMemAllocFromPoolAsync_ptsz, CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+DECLARE(cuStreamCreate, CUstream *, unsigned int);
+DECLARE(cuStreamDestroy_v2, CUstream);
 DECLARE(cuMemAllocFromPoolAsync, CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 DECLARE(cuMemPoolCreate, CUmemoryPool *, const CUmemPoolProps *);
 DECLARE(cuMemPoolDestroy, CUmemoryPool);
@@ -85,6 +90,8 @@ static void resolve(void)
         RESOLVE(cuMemAllocManaged);
     RESOLVE(cuMemFree_v2), RESOLVE(cuMemAllocAsync), RESOLVE(cuMemFreeAsync),
         RESOLVE(cuMemAllocFromPoolAsync);
+    RESOLVE(cuMemAllocAsync_ptsz), RESOLVE(cuMemFreeAsync_ptsz);
+    RESOLVE(cuMemAllocFromPoolAsync_ptsz), RESOLVE(cuStreamCreate), RESOLVE(cuStreamDestroy_v2);
     RESOLVE(cuMemPoolCreate), RESOLVE(cuMemPoolDestroy), RESOLVE(cuMemPoolTrimTo);
     RESOLVE(cuDeviceGetDefaultMemPool), RESOLVE(cuMemCreate), RESOLVE(cuMemRelease);
     RESOLVE(cuMemRetainAllocationHandle), RESOLVE(cuMemAddressReserve), RESOLVE(cuMemAddressFree);
@@ -198,6 +205,40 @@ static CUresult make_mipmap(struct thread *thread, CUmipmappedArray *mipmap)
     return cuMipmappedArrayCreate(mipmap, &shape, roll(thread, 9));
 }
 
+/* On one of the default streams, or on one that is over before the memory is freed; by the entry
+ * point of either kind. */
+static CUresult take_in_stream(struct thread *thread, struct held *held, CUmemoryPool pool)
+{
+    CUstream stream = NULL, made = NULL;
+    const bool per_thread = roll(thread, 2);
+    switch (roll(thread, 4)) {
+    case 0:
+        stream = CU_STREAM_LEGACY;
+        break;
+    case 1:
+        stream = CU_STREAM_PER_THREAD;
+        break;
+    case 2:
+        if (cuStreamCreate(&made, 1) == CUDA_SUCCESS)
+            stream = made;
+        break;
+    default:
+        break;
+    }
+    CUresult rc = pool ? (per_thread ? cuMemAllocFromPoolAsync_ptsz : cuMemAllocFromPoolAsync)(
+                             &held->address, held->bytes, pool, stream)
+                       : (per_thread ? cuMemAllocAsync_ptsz : cuMemAllocAsync)(&held->address,
+                                                                               held->bytes, stream);
+    if (made)
+        cuStreamDestroy_v2(made);
+    return rc;
+}
+
+static CUresult give_in_stream(struct thread *thread, CUdeviceptr address)
+{
+    return (roll(thread, 2) ? cuMemFreeAsync_ptsz : cuMemFreeAsync)(address, NULL);
+}
+
 static void take(struct thread *thread, struct held *held)
 {
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -220,12 +261,11 @@ static void take(struct thread *thread, struct held *held)
              LINEAR);
         break;
     case 3:
-        note(thread, held, cuMemAllocAsync(&held->address, held->bytes, NULL), STREAM_ORDERED);
+        note(thread, held, take_in_stream(thread, held, NULL), STREAM_ORDERED);
         break;
     case 4:
         held->pooled = true;
-        note(thread, held, cuMemAllocFromPoolAsync(&held->address, held->bytes, thread->pool, NULL),
-             STREAM_ORDERED);
+        note(thread, held, take_in_stream(thread, held, thread->pool), STREAM_ORDERED);
         break;
     case 5:
         note(thread, held, make_array(thread, &held->array), ARRAY);
@@ -353,7 +393,7 @@ static void give(struct thread *thread, struct held *held)
         break;
     case STREAM_ORDERED:
         while (again(thread, &tries, "freeing stream-ordered memory",
-                     roll(thread, 2) ? cuMemFreeAsync(held->address, NULL)
+                     roll(thread, 2) ? give_in_stream(thread, held->address)
                                      : cuMemFree_v2(held->address)))
             continue;
         held->kind = NOTHING;
