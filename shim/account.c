@@ -7,10 +7,26 @@ static struct account {
     uint64_t held; /* `overhead` included */
     uint64_t overhead;
     uint64_t ignored;
-    char padding[32];
+    uint64_t changes; /* of `held`, while there are watchers */
+    char padding[24];
 } accounts[ACCOUNT_DEVICES_MAX] __attribute__((aligned(64)));
 
 static bool is_device(int device) { return device >= 0 && device < ACCOUNT_DEVICES_MAX; }
+
+static int watchers;
+
+void account_watch(bool on) { __atomic_fetch_add(&watchers, on ? 1 : -1, __ATOMIC_SEQ_CST); }
+
+uint64_t account_changes(int device)
+{
+    return is_device(device) ? __atomic_load_n(&accounts[device].changes, __ATOMIC_SEQ_CST) : 0;
+}
+
+static void count_change(int device)
+{
+    if (__atomic_load_n(&watchers, __ATOMIC_RELAXED) != 0)
+        __atomic_fetch_add(&accounts[device].changes, 1, __ATOMIC_SEQ_CST);
+}
 
 void account_set_cap(int device, uint64_t cap_bytes)
 {
@@ -49,8 +65,10 @@ void account_set_overhead(int device, uint64_t bytes)
 
 void account_ignore(int device, uint64_t bytes)
 {
-    if (is_device(device))
-        __atomic_fetch_add(&accounts[device].ignored, bytes, __ATOMIC_RELAXED);
+    if (!is_device(device))
+        return;
+    count_change(device);
+    __atomic_fetch_add(&accounts[device].ignored, bytes, __ATOMIC_RELAXED);
 }
 
 void account_ignore_no_more(int device, uint64_t bytes) { account_ignore(device, -bytes); }
@@ -71,19 +89,24 @@ bool account_charge(int device, uint64_t bytes)
             return false;
     } while (!__atomic_compare_exchange_n(&accounts[device].held, &held, held + bytes, true,
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    count_change(device);
     return true;
 }
 
 void account_refund(int device, uint64_t bytes)
 {
-    if (is_device(device))
-        __atomic_fetch_sub(&accounts[device].held, bytes, __ATOMIC_RELAXED);
+    if (!is_device(device))
+        return;
+    count_change(device);
+    __atomic_fetch_sub(&accounts[device].held, bytes, __ATOMIC_RELAXED);
 }
 
 void account_correct(int device, uint64_t before, uint64_t after)
 {
-    if (is_device(device))
-        __atomic_fetch_add(&accounts[device].held, after - before, __ATOMIC_RELAXED);
+    if (!is_device(device))
+        return;
+    count_change(device);
+    __atomic_fetch_add(&accounts[device].held, after - before, __ATOMIC_RELAXED);
 }
 
 uint64_t account_granule(uint64_t bytes)
@@ -117,6 +140,7 @@ void account_limit(int device, uint64_t *free, uint64_t *total)
 
 void account_forget(void)
 {
+    watchers = 0;
     for (int device = 0; device < ACCOUNT_DEVICES_MAX; device++) {
         __atomic_store_n(&accounts[device].held, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&accounts[device].overhead, 0, __ATOMIC_RELAXED);

@@ -34,6 +34,11 @@ void account_ignore(int device, uint64_t bytes);
 void account_ignore_no_more(int device, uint64_t bytes);
 uint64_t account_ignored(int device);
 
+/* Whether anything was charged or given back while a figure was read elsewhere: changes are counted
+ * while somebody watches. */
+void account_watch(bool on);
+uint64_t account_changes(int device);
+
 /* False, and nothing taken, where held + bytes would pass the cap. */
 bool account_charge(int device, uint64_t bytes);
 void account_refund(int device, uint64_t bytes);

@@ -57,24 +57,28 @@ static uint64_t asked_for(int device) { return account_tracked(device) + account
 
 static bool fits(int device) { return account_held(device) <= account_cap(device); }
 
-/* One measurement; true if nothing was charged or given back meanwhile. Else what is tracked is
- * ahead of the driver, so the figure is too low, and only a higher one is believed. A request that
- * is on its way all the time does not show; so contexts count at least what they took when
- * nothing else was there. */
+/* One measurement; true if nothing was charged or given back meanwhile. Else the two figures are of
+ * different moments, and nothing follows from them. A request that is on its way all the time does
+ * not show, and makes the figure too low; so contexts count at least what they took when nothing
+ * else was there. */
 static bool measure_once(int device)
 {
     struct usage usage;
     short_lock_take(&lock);
     const uint64_t ticket = ++last_ticket;
-    const uint64_t before = asked_for(device);
+    account_watch(true);
+    const uint64_t before = account_changes(device);
     short_lock_drop(&lock);
     usage_ask(view_uuid(device), &usage);
-    if (!usage.known)
-        return true;
     short_lock_take(&lock);
     const uint64_t asked = asked_for(device);
-    const bool steady = asked == before;
-    uint64_t overhead = usage.own > asked ? usage.own - asked : 0;
+    const bool steady = account_changes(device) == before;
+    account_watch(false);
+    if (!usage.known) {
+        short_lock_drop(&lock);
+        return true;
+    }
+    uint64_t overhead = steady && usage.own > asked ? usage.own - asked : 0;
     const uint64_t whole = devices[device].whole;
     if (steady && asked == 0 && !devices[device].mixed && whole &&
         overhead / whole > devices[device].each)

@@ -213,7 +213,10 @@ static void begin_and_fork(unsigned int delay)
     if (child == 0) {
         alarm(PATIENCE_SECONDS);
         const CUresult rc = cuda.cuInit(0);
-        _exit(rc == CUDA_ERROR_NOT_INITIALIZED ? 0 : whole_life());
+        if (rc == CUDA_ERROR_NOT_INITIALIZED ||
+            cuda.cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_NOT_INITIALIZED)
+            _exit(0);
+        _exit(whole_life());
     }
     pthread_join(thread, NULL);
     _exit(end_of(child) == 0 ? 0 : 1);
