@@ -238,9 +238,8 @@ bool handles_bind(uint64_t object, uint64_t offset, uint64_t memory)
     short_lock_take(&lock);
     while (i < bindings_used && bindings[i].state != FREE)
         i++;
-    bool bound = i < BINDINGS_MAX && track_take(&handles, memory, &entry);
+    bool bound = i < BINDINGS_MAX && track_find(&handles, memory, &entry);
     if (bound) {
-        track_put(&handles, &entry);
         bindings[i] = (struct binding){.object = object,
                                        .offset = offset,
                                        .memory = memory,

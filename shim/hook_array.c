@@ -288,12 +288,6 @@ void array_owner_ends(uint64_t owner, uint32_t end)
     sparse_owner_ends(owner, end);
 }
 
-static bool restore(const struct track_entry *entry)
-{
-    (void)entry;
-    return true;
-}
-
 static bool give_back(const struct track_entry *entry)
 {
     account_refund(entry->device, entry->bytes);
@@ -304,7 +298,7 @@ void array_owner_ended(uint64_t owner, uint32_t end, bool gone)
 {
     if (!owner)
         return;
-    track_settle(&arrays, track_owner(owner), end, gone ? give_back : restore);
+    track_settle(&arrays, track_owner(owner), end, gone ? give_back : NULL);
     sparse_owner_ended(owner, end, gone);
 }
 

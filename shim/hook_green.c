@@ -11,7 +11,7 @@
 /* What cuCtxFromGreenCtx gave -> device, green context (owner). */
 static struct track_table converted;
 static int conversions;
-static struct short_lock lock; /* of these */
+static struct short_lock lock; /* for changes of these */
 
 void green_forget(void)
 {
@@ -77,12 +77,6 @@ CUresult cuGreenCtxCreate(CUgreenCtx *context, CUdevResourceDesc resources, CUde
     return rc;
 }
 
-static bool keep_conversion(const struct track_entry *entry)
-{
-    (void)entry;
-    return true;
-}
-
 static bool end_conversion(const struct track_entry *entry)
 {
     (void)entry;
@@ -103,7 +97,7 @@ CUresult cuGreenCtxDestroy(CUgreenCtx context)
     track_set_aside(&converted, track_owner(green), end);
     CUresult rc = real.cuGreenCtxDestroy(context);
     bool gone = rc == CUDA_SUCCESS;
-    track_settle(&converted, track_owner(green), end, gone ? end_conversion : keep_conversion);
+    track_settle(&converted, track_owner(green), end, gone ? end_conversion : NULL);
     holder_left(entry.device, &leaving, gone);
     if (!gone)
         context_left(&entry, false);
@@ -121,9 +115,11 @@ CUresult cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green)
     if (context_find(green, &entry)) {
         entry.owner = entry.key;
         entry.key = (uint64_t)(uintptr_t)*context;
-        if (!track_take(&converted, entry.key, &before))
-            __atomic_fetch_add(&conversions, 1, __ATOMIC_RELAXED);
-        track_put(&converted, &entry);
+        if (!track_find(&converted, entry.key, &before) || before.owner != entry.owner) {
+            if (!track_take(&converted, entry.key, &before))
+                __atomic_fetch_add(&conversions, 1, __ATOMIC_RELAXED);
+            track_put(&converted, &entry);
+        }
     }
     short_lock_drop(&lock);
     return rc;
@@ -134,10 +130,6 @@ uint64_t context_owner(uint64_t context)
     struct track_entry entry;
     if (!context || __atomic_load_n(&conversions, __ATOMIC_RELAXED) == 0)
         return context;
-    short_lock_take(&lock);
-    bool green = track_take(&converted, context, &entry);
-    if (green)
-        track_put(&converted, &entry);
-    short_lock_drop(&lock);
-    return green ? primary_contexts[entry.device].context : context;
+    return track_find(&converted, context, &entry) ? primary_contexts[entry.device].context
+                                                   : context;
 }

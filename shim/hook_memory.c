@@ -52,12 +52,6 @@ static bool give_back(const struct track_entry *entry)
     return false;
 }
 
-static bool restore(const struct track_entry *entry)
-{
-    (void)entry;
-    return true;
-}
-
 void memory_leaves(struct memory_leaving *leaving, uint64_t address)
 {
     leaving->address = address;
@@ -93,7 +87,7 @@ void memory_owners_end(struct track_owners owners, uint32_t end)
 
 void memory_owners_ended(struct track_owners owners, uint32_t end, bool gone)
 {
-    track_settle(&memory, owners, end, gone ? give_back : restore);
+    track_settle(&memory, owners, end, gone ? give_back : NULL);
 }
 
 void memory_forget(void) { track_forget(&memory); }

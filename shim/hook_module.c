@@ -105,8 +105,7 @@ static void watch_first(struct overhead_watch *watch, const void *handle)
     const struct track_entry fresh = {.key = (uint64_t)(uintptr_t)handle};
     struct track_entry entry;
     watch->device = NO_DEVICE;
-    const bool known = track_take(&seen, fresh.key, &entry);
-    if (track_put(&seen, &fresh) && !known)
+    if (!track_find(&seen, fresh.key, &entry) && track_put(&seen, &fresh))
         overhead_watch(watch);
 }
 

@@ -104,7 +104,7 @@ void pool_forget(void)
 /* The device that a stream belongs to. */
 static CUresult find_device(CUstream stream, int *device)
 {
-    CUcontext context = NULL, popped;
+    CUcontext context = NULL;
     if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
         !real.cuStreamGetCtx || !real.cuCtxPushCurrent_v2)
         return hook_find_device(device);
@@ -114,12 +114,7 @@ static CUresult find_device(CUstream stream, int *device)
         return hook_says_nothing_there(rc) ? CUDA_SUCCESS : rc;
     if ((uint64_t)(uintptr_t)context == hook_current_context())
         return hook_find_device(device);
-    rc = real.cuCtxPushCurrent_v2(context);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = hook_find_device(device);
-    real.cuCtxPopCurrent_v2(&popped);
-    return rc;
+    return hook_context_device(context, device);
 }
 
 /* One request, whatever the entry point: `pool` NULL asks the current pool of the stream's device.

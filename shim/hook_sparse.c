@@ -8,14 +8,11 @@
 #include "fork.h"
 #include "handles.h"
 #include "hook.h"
-#include "once.h"
 #include "track.h"
 
 /* Array -> number (kind and device, number_of), extent of its tiles (bytes, packed; 0: it is mapped
- * as a whole), context (owner). Looked up under the lock, since several threads may map into one
- * array. */
+ * as a whole), context (owner). */
 static struct track_table arrays;
-static struct short_lock lock;
 /* Key of a tile (tile_key) -> handle (bytes), number of its array (owner). */
 static struct track_table tiles;
 static uint32_t last_number;
@@ -86,12 +83,7 @@ static bool find(const CUarrayMapInfo *info, struct track_entry *array)
     const uint64_t key = info->resourceType == CU_RESOURCE_TYPE_ARRAY
                              ? (uint64_t)(uintptr_t)info->resource.array
                              : (uint64_t)(uintptr_t)info->resource.mipmap;
-    short_lock_take(&lock);
-    bool known = track_take(&arrays, key, array);
-    if (known)
-        track_put(&arrays, array); /* there is room: it was there */
-    short_lock_drop(&lock);
-    return known;
+    return track_find(&arrays, key, array);
 }
 
 /* What a tile held before is let go, whatever comes in its place. `handle` 0: nothing does. A tile
@@ -216,10 +208,7 @@ static void drop_tiles(const struct track_entry *array)
 /* The tiles stay where they are meanwhile: no other array ever has this one's number. */
 bool sparse_take(uint64_t array, struct track_entry *entry)
 {
-    short_lock_take(&lock);
-    bool known = track_take(&arrays, array, entry);
-    short_lock_drop(&lock);
-    return known;
+    return track_take(&arrays, array, entry);
 }
 
 bool sparse_take_aside(uint64_t array, struct track_entry *entry)
@@ -237,15 +226,7 @@ void sparse_taken(const struct track_entry *entry, bool gone)
 
 void sparse_owner_ends(uint64_t owner, uint32_t end)
 {
-    short_lock_take(&lock);
     track_set_aside(&arrays, track_owner(owner), end);
-    short_lock_drop(&lock);
-}
-
-static bool restore(const struct track_entry *entry)
-{
-    (void)entry;
-    return true;
 }
 
 static bool give_back(const struct track_entry *entry)
@@ -256,12 +237,11 @@ static bool give_back(const struct track_entry *entry)
 
 void sparse_owner_ended(uint64_t owner, uint32_t end, bool gone)
 {
-    track_settle(&arrays, track_owner(owner), end, gone ? give_back : restore);
+    track_settle(&arrays, track_owner(owner), end, gone ? give_back : NULL);
 }
 
 void sparse_forget(void)
 {
     track_forget(&arrays);
     track_forget(&tiles);
-    lock = (struct short_lock){0};
 }

@@ -293,7 +293,7 @@ static void settle(struct track_bucket *bucket, int i, uint64_t word, void *cont
         __atomic_store_n(&bucket->keys[i], word, __ATOMIC_RELEASE);
         return;
     }
-    bool keep = settling->visit(&entry);
+    const bool keep = !settling->visit || settling->visit(&entry);
     __atomic_store_n(&bucket->keys[i], keep ? word & ~ASIDE : FREE, __ATOMIC_RELEASE);
 }
 

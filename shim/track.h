@@ -45,7 +45,8 @@ void track_recount(struct track_table *table, uint64_t key, uint32_t count);
 
 /* Sets the entries of some owners aside: they are no longer found by track_take, so that their
  * addresses may be handed out again. track_settle() then visits each that was set aside with this
- * tag: what the visitor returns false for is dropped, the rest is back in place. An owner's name
+ * tag: what the visitor returns false for is dropped, the rest is back in place, as all of it is
+ * without a visitor (NULL: they did not end after all). An owner's name
  * may be another's by then, who sets entries aside too: the tag, not 0, tells them apart. It lies
  * in `count`, and stays there. Linear in the size of the table: for the end of a context or a
  * device. */
